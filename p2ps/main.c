@@ -30,6 +30,7 @@
 #define NO_SERVICE    DAEMON_NETWORKS_MAX
 #define DRAINING      (DAEMON_NETWORKS_MAX + 1)
 #define NO_AUTHORITY  (DAEMON_NETWORKS_MAX + 2)
+#define DRY_RUN       (DAEMON_NETWORKS_MAX + 3)
 #define NO_SERVICE_NS 10000000000ull
 
 /* ---- networks ---- */
@@ -314,6 +315,22 @@ static void look_for_services(struct p2ps *p2ps)
                             "services are offered");
 }
 
+/* Whoever has forgotten it must not take the rules for enforced. */
+static void look_for_dry_run(struct p2ps *p2ps)
+{
+    struct daemon *daemon = &p2ps->daemon;
+
+    if (md_conf_bool(&daemon->object, "accessDryRun") &&
+        md_conf_string(&daemon->object, "accessFile")[0])
+        daemon_trouble_here(&daemon->troubles, DRY_RUN, md_loop_now(daemon->loop), 0,
+                            "accessDryRun: denials of accessFile are not enforced",
+                            "accessDryRun: what accessFile denies is counted (dryRunDenied) and in "
+                            "the audit trail, and not enforced, but for logins by a secret");
+    else
+        daemon_trouble_gone(&daemon->troubles, DRY_RUN, md_loop_now(daemon->loop),
+                            "accessDryRun has ended: accessFile is enforced");
+}
+
 static bool can_serve(void *owner)
 {
     struct p2ps *p2ps = owner;
@@ -333,6 +350,7 @@ static bool can_serve(void *owner)
     if (can_serve)
         look_for_services(p2ps);
     p2ps_outside_trouble(p2ps, NO_AUTHORITY);
+    look_for_dry_run(p2ps);
     return !p2ps_control_drains(p2ps, DRAINING) && can_serve;
 }
 

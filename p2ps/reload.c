@@ -79,6 +79,7 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
         .user_native = md_conf_bool(&any, "disableDataConversion"),
         .record_level = p2ps_audit_level(object),
         .hides_reasons = !md_conf_bool(object, "accessReveal"),
+        .is_dry_run = md_conf_bool(object, "accessDryRun"),
     };
     md_conf_names(conf, MD_CONF_USER, add_user, &list);
     for (unsigned u = 0; u < tuning->user_count; u++) {

@@ -328,6 +328,7 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
         .allows_native = tuning->allows_native,
         .fills_post_user_id = tuning->fills_post_user_id,
         .hides_reasons = tuning->hides_reasons,
+        .is_dry_run = tuning->is_dry_run,
         .is_native = user_is_native,
         .self = &worker->tuning,
     };
@@ -387,7 +388,7 @@ static void on_wake(void *owner)
 {
     struct p2ps_worker *worker = owner;
     struct p2ps_worker_letter letter;
-    bool entitle_again = false;
+    bool entitle_again = false, was_dry_run = worker->tuning.is_dry_run;
 
     worker->stop_asked |= atomic_load_explicit(&worker->stop, memory_order_acquire);
     while (md_mailbox_take(&worker->orders, &letter)) {
@@ -396,6 +397,7 @@ static void on_wake(void *owner)
         else
             entitle_again = true;
     }
+    entitle_again |= was_dry_run && !worker->tuning.is_dry_run;
     take_handed(worker);
     if (entitle_again && !is_leaving(worker))
         p2ps_core_entitle_again(worker->core, md_loop_now(worker->loop));

@@ -71,6 +71,7 @@ struct p2ps_tuning {
     const struct cache_ripples *ripples; /* NULL: values do not move on */
     enum entitle_level record_level;     /* accessAuditLevel */
     bool hides_reasons;                  /* accessReveal False */
+    bool is_dry_run;                     /* accessDryRun */
 };
 
 /* A connection on its way from the control loop. */

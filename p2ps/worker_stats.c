@@ -56,6 +56,7 @@ static const struct stats_row rows[] = {
     COUNTER("updatesWithheld", updates_withheld),
     COUNTER("entriesRemoved", entries_removed),
     COUNTER("postsDenied", posts_denied),
+    COUNTER("dryRunDenied", dry_run_denied),
     COUNTER("decodeErrors", decode_errors),
     COUNTER("gapsSeen", gaps_seen),
     COUNTER("itemsRecovered", items_recovered),

@@ -191,6 +191,9 @@ struct entitle_answer {
     bool wants_lock;
     /* tls= of the user line: a plain connection is refused. */
     bool needs_tls;
+    /* Of a login, allowed or not: it shows no secret, and its user line asks for none, or there is
+     * no such line. What an authority outside has to say is never by name alone. */
+    bool is_by_name;
 };
 
 #define ENTITLE_ANSWERS_MAX 16 /* that are taken at once */

@@ -29,6 +29,7 @@ enum entitle_record_kind {
     ENTITLE_RECORD_WITHHELD, /* updates that one may not have, on a stream that one may */
     ENTITLE_RECORD_ORDER,    /* of an operator: rmdsctl */
     ENTITLE_RECORD_SHADOW,   /* other rules, that are not in force, say something else */
+    ENTITLE_RECORD_DRY_RUN,  /* denied by the rules, and not enforced */
     ENTITLE_RECORD_KINDS,
 };
 
@@ -62,7 +63,7 @@ struct entitle_record {
     uint8_t domain;   /* of an item or a post */
     uint8_t code;     /* that the client was told, of a state or of a NAK */
     uint32_t session; /* a number for each connection of its worker */
-    uint32_t count;   /* WITHHELD: updates */
+    uint32_t count;   /* WITHHELD, and DRY_RUN of the same: updates */
     struct entitle_view text[ENTITLE_RECORD_TEXTS];
 };
 

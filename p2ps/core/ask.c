@@ -6,6 +6,7 @@
 
 #include "base/cursor.h"
 #include "client.h"
+#include "dry.h"
 #include "entitle.h"
 #include "item.h"
 #include "network.h"
@@ -50,16 +51,24 @@ bool p2ps_ask_query(struct p2ps_core *core, uint32_t item, const struct p2ps_wat
     return true;
 }
 
-enum entitle_verdict p2ps_ask(struct p2ps_core *core, const struct entitle_query *query,
-                              uint64_t ticket, struct entitle_answer *answer)
+static void ask(struct p2ps_core *core, const struct entitle_query *query, uint64_t ticket,
+                struct entitle_answer *answer)
 {
     *answer = (struct entitle_answer){ 0 };
-    enum entitle_verdict verdict =
+    answer->verdict =
         core->config.authority.ask(core->config.authority.self, query, ticket, answer);
     p2ps_work_spend_rules(core, answer->rules_seen);
     core->needs_locks |= answer->needs_lock || answer->wants_lock;
+}
+
+enum entitle_verdict p2ps_ask(struct p2ps_core *core, const struct entitle_query *query,
+                              uint64_t ticket, struct entitle_answer *answer)
+{
+    ask(core, query, ticket, answer);
+    if (core->config.rules.is_dry_run)
+        p2ps_dry_item(core, query, answer);
     p2ps_trail_decided(core, answer);
-    return verdict;
+    return answer->verdict;
 }
 
 enum entitle_verdict p2ps_ask_hears(struct p2ps_core *core, uint32_t item,
@@ -72,13 +81,18 @@ enum entitle_verdict p2ps_ask_hears(struct p2ps_core *core, uint32_t item,
         return ENTITLE_DENY;
     query.permission_data = view_of(perm);
     query.is_lock_known = true;
-    enum entitle_verdict verdict = p2ps_ask(core, &query, NO_TICKET, &answer);
-    p2ps_trail_undecided(core); /* the record of what is withheld names none */
-    return verdict;
+    ask(core, &query, NO_TICKET, &answer);
+    p2ps_trail_undecided(core); /* the record of what is withheld names no rule */
+    if (answer.verdict != ENTITLE_DENY || !core->config.rules.is_dry_run)
+        return answer.verdict;
+    core->stats.dry_run_denied++;
+    p2ps_trail_withheld(core, item, w, perm);
+    return ENTITLE_ALLOW;
 }
 
 bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
-                   struct rwf_bytes name, struct rwf_bytes perm, struct entitle_answer *answer)
+                   struct rwf_bytes name, struct rwf_bytes perm, uint8_t used,
+                   struct entitle_answer *answer)
 {
     const struct p2ps_client *c = p2ps_client_at(core, client);
     struct rrmp_sink_service description;
@@ -95,5 +109,9 @@ bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, ui
         .item = view_of(name),
         .permission_data = view_of(perm),
     };
-    return p2ps_ask(core, &query, NO_TICKET, answer) == ENTITLE_ALLOW;
+    ask(core, &query, NO_TICKET, answer);
+    if (core->config.rules.is_dry_run)
+        p2ps_dry_post(core, &query, used, answer);
+    p2ps_trail_decided(core, answer);
+    return answer->verdict == ENTITLE_ALLOW;
 }

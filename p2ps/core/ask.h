@@ -16,9 +16,10 @@ enum entitle_verdict p2ps_ask(struct p2ps_core *core, const struct entitle_query
 /* About permission data that are not the item's: of an update, or of an entry. */
 enum entitle_verdict p2ps_ask_hears(struct p2ps_core *core, uint32_t item,
                                     const struct p2ps_watch *w, struct rwf_bytes perm);
-/* May the client post to an item of this name, with these permission data? What does not answer at
- * once says no. */
+/* May the client post to an item of this name, with these permission data and user rights? What
+ * does not answer at once says no. */
 bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, uint8_t domain,
-                   struct rwf_bytes name, struct rwf_bytes perm, struct entitle_answer *answer);
+                   struct rwf_bytes name, struct rwf_bytes perm, uint8_t used,
+                   struct entitle_answer *answer);
 
 #endif

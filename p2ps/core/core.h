@@ -121,6 +121,7 @@ struct p2ps_rules {
     bool allows_native;                  /* allowDisableDataConversion */
     bool fills_post_user_id;             /* postUserId */
     bool hides_reasons;                  /* accessReveal False: why a login is refused */
+    bool is_dry_run;                     /* accessDryRun: see dry.h */
     /* True: a login of this user counts as one that says DisableDataConversion. May be NULL. */
     bool (*is_native)(void *self, const char *user);
     void *self;
@@ -198,6 +199,7 @@ struct p2ps_core_stats {
     uint64_t updates_withheld; /* their own permission data denied them to a watch */
     uint64_t entries_removed;  /* the same of entries, out of messages for a watch */
     uint64_t posts_denied;
+    uint64_t dry_run_denied; /* denials that accessDryRun did not enforce */
     uint64_t gaps_seen;
     uint64_t items_recovered;
     uint64_t images_from_cache;
@@ -232,7 +234,8 @@ void p2ps_core_destroy(struct p2ps_core *core);
 /* New limits; what is open stays open. */
 void p2ps_core_item_limits_set(struct p2ps_core *core, const struct p2ps_item_limits *limits);
 void p2ps_core_rates_set(struct p2ps_core *core, const struct p2ps_rate_limits *rates);
-/* New rules; what they say of logins is for those to come. */
+/* New rules; what they say of logins is for those to come. After a dry run its owner has every
+ * login and open item asked for again. */
 void p2ps_core_rules_set(struct p2ps_core *core, const struct p2ps_rules *rules);
 
 /* How much of what clients do is recorded from now on. */

@@ -8,6 +8,7 @@
 #include "base/cursor.h"
 #include "base/writer.h"
 #include "client.h"
+#include "dry.h"
 #include "entitle.h"
 #include "form.h"
 #include "item.h"
@@ -227,7 +228,11 @@ void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answe
     if (watch == P2PS_NONE || core->items[item].watches[watch].question != question)
         return;
     struct entitle_answer found = *answer;
-    p2ps_trail_decided(core, answer);
+    struct entitle_query query;
+    if (core->config.rules.is_dry_run &&
+        p2ps_ask_query(core, item, &core->items[item].watches[watch], &query))
+        p2ps_dry_item(core, &query, &found);
+    p2ps_trail_decided(core, &found);
     if (found.verdict == ENTITLE_ALLOW && impose(core, &core->items[item].watches[watch], &found))
         p2ps_watch_permitted(core, item, watch);
     else

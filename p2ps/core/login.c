@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "client.h"
 #include "drop.h"
+#include "dry.h"
 #include "item.h"
 #include "login.h"
 #include "pause.h"
@@ -220,7 +221,7 @@ static void take_rights(struct p2ps_core *core, uint32_t client,
     c->file_items = answer->items_max;
     c->requests = (struct p2ps_rate){ answer->requests_per_s, answer->requests_burst };
     c->post_rate = (struct p2ps_rate){ answer->posts_per_s, answer->posts_burst };
-    c->may_post = answer->may_post;
+    c->may_post = answer->may_post || core->config.rules.is_dry_run;
     c->is_snapshot_only = answer->is_snapshot_only;
     c->proof = answer->proof;
     c->is_proved = answer->is_proved;
@@ -264,20 +265,12 @@ static void refuse_answer(struct p2ps_core *core, uint32_t client,
         refuse_login(core, client, code_of(answer), answer->text);
 }
 
-static void login_answer(struct p2ps_core *core, uint32_t client,
-                         const struct entitle_answer *answer, bool is_check)
+static void allow_login(struct p2ps_core *core, uint32_t client,
+                        const struct entitle_answer *answer, bool is_check)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
     bool was_open = c->login_state == P2PS_LOGIN_OPEN;
 
-    c->is_asking &= is_check;
-    if (answer->verdict != ENTITLE_ALLOW && is_check && is_unsaid(answer))
-        return; /* it goes on as it was */
-    p2ps_trail_decided(core, answer);
-    if (answer->verdict != ENTITLE_ALLOW) {
-        refuse_answer(core, client, answer, was_open && !is_check);
-        return;
-    }
     take_identity(c, answer);
     if (answer->needs_tls && p2ps_proof_is_plain(c)) { /* an authority has said who it is */
         p2ps_session_unused(core, answer->session, "p2ps did not let it in");
@@ -299,6 +292,23 @@ static void login_answer(struct p2ps_core *core, uint32_t client,
     if (!c->login_no_refresh && !is_check)
         send_login_refresh(core, client, 0, NULL);
     p2ps_status_tell_down(core, client);
+}
+
+static void login_answer(struct p2ps_core *core, uint32_t client,
+                         const struct entitle_answer *answer, bool is_check)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    bool was_open = c->login_state == P2PS_LOGIN_OPEN;
+    struct entitle_answer found = *answer;
+
+    c->is_asking &= is_check;
+    if (answer->verdict != ENTITLE_ALLOW && is_check && is_unsaid(answer))
+        return; /* it goes on as it was */
+    p2ps_trail_decided(core, answer);
+    if (answer->verdict == ENTITLE_ALLOW || p2ps_dry_login(core, client, &found))
+        allow_login(core, client, &found, is_check);
+    else
+        refuse_answer(core, client, answer, was_open && !is_check);
 }
 
 /* False: the client has gone, or was asked about once more. */

@@ -4,6 +4,7 @@
 #include "ask.h"
 #include "base/err.h"
 #include "client.h"
+#include "dry.h"
 #include "item.h"
 #include "itemkey/itemkey.h"
 #include "network.h"
@@ -225,6 +226,16 @@ static bool changes_permissions(const struct rwf_msg *msg)
            (inner.msg_class == RWF_CLASS_STATUS && inner.flags & RWF_STATUS_HAS_PERM_DATA);
 }
 
+/* Rights that the post makes use of. */
+static uint8_t rights_used(const struct rwf_msg *msg)
+{
+    uint8_t used = msg->flags & RWF_POST_HAS_POST_USER_RIGHTS
+                       ? (uint8_t)(msg->post_rights & ENTITLE_POST_ALL)
+                       : 0;
+
+    return (uint8_t)(used | (changes_permissions(msg) ? ENTITLE_POST_PERM : 0));
+}
+
 /* The name of the item that a post is for is what the access rules are about. *denied gets the
  * rights that the post may not use. */
 static bool may_post_to(struct p2ps_core *core, uint32_t client, const struct rwf_msg *msg,
@@ -237,7 +248,9 @@ static bool may_post_to(struct p2ps_core *core, uint32_t client, const struct rw
         nak(core, client, msg, RWF_NAK_NO_RESOURCES, P2PS_TRAIL_FULL);
         return false;
     }
-    bool is_allowed = p2ps_ask_post(core, client, service, domain, name, msg->perm_data, &answer);
+    uint8_t used = core->config.rules.is_dry_run ? rights_used(msg) : 0;
+    bool is_allowed =
+        p2ps_ask_post(core, client, service, domain, name, msg->perm_data, used, &answer);
     *denied |= answer.post_denied;
     if (is_allowed && answer.post_denied & ENTITLE_POST_PERM && changes_permissions(msg)) {
         is_allowed = false;

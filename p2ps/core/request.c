@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "client.h"
 #include "deliver.h"
+#include "dry.h"
 #include "entitle.h"
 #include "form.h"
 #include "item.h"
@@ -136,12 +137,34 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
     return true;
 }
 
+#define SNAPSHOTS_ONLY "the user may ask for snapshots only"
+
+static void note_stream(struct p2ps_core *core, const struct opening *open)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, open->client);
+    const struct rrmp_view service = open->description.name;
+    const struct entitle_query query = {
+        .kind = ENTITLE_ITEM,
+        .domain = open->request->domain,
+        .user = { c->user, strlen(c->user) },
+        .host = { c->address, strlen(c->address) },
+        .service = { (const char *)service.bytes, service.length },
+        .item = { (const char *)open->key.name.data, open->key.name.length },
+    };
+
+    p2ps_dry_note(core, &query, SNAPSHOTS_ONLY);
+}
+
 static bool check_stream(struct p2ps_core *core, const struct opening *open)
 {
     if (!open->request->is_streaming || !p2ps_client_at(core, open->client)->is_snapshot_only)
         return true;
+    if (core->config.rules.is_dry_run) {
+        note_stream(core, open);
+        return true;
+    }
     core->stats.not_entitled++;
-    close_with(core, open, RWF_CODE_NOT_ENTITLED, "the user may ask for snapshots only");
+    close_with(core, open, RWF_CODE_NOT_ENTITLED, SNAPSHOTS_ONLY);
     return false;
 }
 

@@ -229,10 +229,42 @@ void p2ps_trail_post(struct p2ps_core *core, uint32_t client, uint16_t service, 
     put(core, &record);
 }
 
+/* ---- denials that are not enforced ---- */
+
+void p2ps_trail_dry(struct p2ps_core *core, const struct entitle_query *query, const char *why,
+                    const struct entitle_answer *answer)
+{
+    struct entitle_record record = {
+        .kind = ENTITLE_RECORD_DRY_RUN,
+        .level = query->kind == ENTITLE_LOGIN ? ENTITLE_LEVEL_LOGINS : ENTITLE_LEVEL_DENIALS,
+        .domain = query->domain,
+        .text = {
+            [ENTITLE_TEXT_USER] = query->user,
+            [ENTITLE_TEXT_APPLICATION] = query->application,
+            [ENTITLE_TEXT_POSITION] = query->position,
+            [ENTITLE_TEXT_ADDRESS] = { query->host.data, strcspn(query->host.data, " ") },
+            [ENTITLE_TEXT_SERVICE] = query->service,
+            [ENTITLE_TEXT_ITEM] = query->item,
+            [ENTITLE_TEXT_LOCK] = query->permission_data,
+            [ENTITLE_TEXT_WHY] = view(why),
+        },
+    };
+    char rule[RULE_MAX];
+
+    if (!is_told(core, record.level))
+        return;
+    if (answer->file && answer->line) {
+        snprintf(rule, sizeof(rule), "%s:%u", answer->file, answer->line);
+        record.text[ENTITLE_TEXT_RULE] = view(rule);
+    }
+    put(core, &record);
+}
+
 /* ---- updates that are withheld ---- */
 
 #define PLACES    256u
 #define MINUTE_NS 60000000000ull
+#define DRY_WHY   "not entitled to the permission data of the message"
 
 /* One stream, in so many words: its client and its item may be gone when it is recorded. */
 struct place {
@@ -240,6 +272,7 @@ struct place {
     uint32_t item, serial, count;
     int32_t stream_id;
     uint8_t domain;
+    bool is_dry; /* they were delivered all the same */
     uint8_t lengths[5];
     char user[256], address[256], service[256], name[256];
     uint8_t lock[256];
@@ -266,7 +299,7 @@ void p2ps_trail_destroy(struct p2ps_core *core)
 static void put_place(struct p2ps_core *core, struct place *place)
 {
     const struct entitle_record record = {
-        .kind = ENTITLE_RECORD_WITHHELD,
+        .kind = place->is_dry ? ENTITLE_RECORD_DRY_RUN : ENTITLE_RECORD_WITHHELD,
         .level = ENTITLE_LEVEL_DENIALS,
         .domain = place->domain,
         .session = place->serial,
@@ -277,6 +310,7 @@ static void put_place(struct p2ps_core *core, struct place *place)
             [ENTITLE_TEXT_SERVICE] = { place->service, place->lengths[0] },
             [ENTITLE_TEXT_ITEM] = { place->name, place->lengths[1] },
             [ENTITLE_TEXT_LOCK] = { (const char *)place->lock, place->lengths[2] },
+            [ENTITLE_TEXT_WHY] = view(place->is_dry ? DRY_WHY : ""),
         },
     };
 
@@ -317,16 +351,18 @@ void p2ps_trail_withheld(struct p2ps_core *core, uint32_t item, const struct p2p
 {
     struct p2ps_withheld *withheld = core->withheld;
     uint32_t serial = core->clients[w->client].serial;
+    bool is_dry = core->config.rules.is_dry_run;
 
     if (!withheld || !is_told(core, ENTITLE_LEVEL_DENIALS))
         return;
     struct place *place =
         &withheld->places[(serial * 2654435761u ^ (uint32_t)w->stream_id) % PLACES];
     bool is_it = place->since_ns && place->item == item && place->serial == serial &&
-                 place->stream_id == w->stream_id;
+                 place->stream_id == w->stream_id && place->is_dry == is_dry;
     if (!is_it) {
         put_place(core, place);
         fill_place(core, place, item, w);
+        place->is_dry = is_dry;
     }
     place->count++;
     place->lengths[2] =

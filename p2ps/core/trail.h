@@ -23,9 +23,13 @@ void p2ps_trail_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, co
 void p2ps_trail_close(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* An item has other permission data from now on. */
 void p2ps_trail_lock(struct p2ps_core *core, uint32_t item);
-/* An update, or a generic message, was not for this watch, by the permission data of its own. */
+/* An update, or a generic message, was not for this watch, by the permission data of its own; in a
+ * dry run it went to it all the same. */
 void p2ps_trail_withheld(struct p2ps_core *core, uint32_t item, const struct p2ps_watch *w,
                          struct rwf_bytes perm);
+/* A denial that accessDryRun does not enforce; `answer` has the rule. */
+void p2ps_trail_dry(struct p2ps_core *core, const struct entitle_query *query, const char *why,
+                    const struct entitle_answer *answer);
 /* Once in a tick: what was counted for a minute is recorded. */
 void p2ps_trail_tick(struct p2ps_core *core);
 int p2ps_trail_create(struct p2ps_core *core);

@@ -15,13 +15,14 @@
 static const char digits[] = "0123456789abcdef";
 
 static const char *const kinds[ENTITLE_RECORD_KINDS] = {
-    [ENTITLE_RECORD_LOGIN] = "login",   [ENTITLE_RECORD_REISSUE] = "reissue",
-    [ENTITLE_RECORD_LOGOUT] = "logout", [ENTITLE_RECORD_OPEN] = "open",
-    [ENTITLE_RECORD_REVOKE] = "revoke", [ENTITLE_RECORD_CLOSE] = "close",
-    [ENTITLE_RECORD_LOCK] = "lock",     [ENTITLE_RECORD_POST] = "post",
-    [ENTITLE_RECORD_START] = "start",   [ENTITLE_RECORD_STOP] = "stop",
-    [ENTITLE_RECORD_RELOAD] = "reload", [ENTITLE_RECORD_WITHHELD] = "withheld",
-    [ENTITLE_RECORD_ORDER] = "order",   [ENTITLE_RECORD_SHADOW] = "shadow",
+    [ENTITLE_RECORD_LOGIN] = "login",    [ENTITLE_RECORD_REISSUE] = "reissue",
+    [ENTITLE_RECORD_LOGOUT] = "logout",  [ENTITLE_RECORD_OPEN] = "open",
+    [ENTITLE_RECORD_REVOKE] = "revoke",  [ENTITLE_RECORD_CLOSE] = "close",
+    [ENTITLE_RECORD_LOCK] = "lock",      [ENTITLE_RECORD_POST] = "post",
+    [ENTITLE_RECORD_START] = "start",    [ENTITLE_RECORD_STOP] = "stop",
+    [ENTITLE_RECORD_RELOAD] = "reload",  [ENTITLE_RECORD_WITHHELD] = "withheld",
+    [ENTITLE_RECORD_ORDER] = "order",    [ENTITLE_RECORD_SHADOW] = "shadow",
+    [ENTITLE_RECORD_DRY_RUN] = "dryrun",
 };
 
 static const char *const texts[ENTITLE_RECORD_TEXTS] = {

@@ -235,6 +235,9 @@ const struct md_conf_row md_conf_rows[] = {
       "A file like accessFile, of which nothing is enforced: each login, item and post is judged "
       "by it, too, and differences are counted (shadowDiffers) and in the audit trail. Re-read on "
       "SIGHUP. Empty = none." },
+    { "accessDryRun", DAEMON, P2PS, DYN, BOOL("False"),
+      "True: what accessFile denies is counted (dryRunDenied) and in the audit trail, and not "
+      "enforced; only logins by a secret are. A WARNING a minute says so." },
     { "accessWatch", DAEMON, P2PS, DYN, BOOL("False"),
       "True: accessFile and the files that it includes are looked at every two seconds, and a "
       "change that is finished is read as at a SIGHUP." },

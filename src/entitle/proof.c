@@ -50,6 +50,11 @@ static bool takes(const struct entitle_keys *keys, enum entitle_by by)
     return keys->auth ? keys->auth >> by & 1 : !has_secret(keys);
 }
 
+bool entitle_takes_name(const struct entitle_keys *keys)
+{
+    return takes(keys, ENTITLE_BY_NAME);
+}
+
 /* The certificate is this user's: as cert= says, or by its own name. */
 static bool has_certificate(const struct entitle_keys *keys, const struct entitle_query *query)
 {

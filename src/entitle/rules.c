@@ -298,6 +298,14 @@ static bool is_asked_outside(const struct entitle_user *user, const struct entit
            !entitle_keys_refuse(&user->keys, query, &unused);
 }
 
+/* No proof is shown, nor needed. */
+static bool is_by_name(const struct entitle_user *user, const struct entitle_query *query)
+{
+    return !query->needs_certificate && !query->is_token && query->password.length == 0 &&
+           query->token.length == 0 && query->by == ENTITLE_BY_NAME &&
+           (!user || (entitle_takes_name(&user->keys) && !is_outside(user)));
+}
+
 static enum entitle_verdict judge_named(const struct entitle_rules *rules,
                                         const struct entitle_query *query,
                                         struct entitle_answer *out)
@@ -314,6 +322,7 @@ static enum entitle_verdict judge_named(const struct entitle_rules *rules,
     const struct entitle_user *user = entitle_user_of(rules, name, &out->rules_seen);
 
     out->line = user ? user->line.line : 0;
+    out->is_by_name = is_by_name(user, query);
     entitle_say(query, "user", user ? user->line.line : 0, user ? "" : "no user line fits");
     if (is_asked_outside(user, query))
         return ask_outside(out);

@@ -350,6 +350,7 @@ const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct en
 /* Of a session: it goes on for as long as the same is asked for. 0: nothing is. */
 uint64_t entitle_proof_of(const struct entitle_keys *keys);
 /* The query wants a certificate of the user, and has none. */
+bool entitle_takes_name(const struct entitle_keys *keys); /* nothing has to be shown */
 bool entitle_lacks_certificate(const struct entitle_keys *keys, const struct entitle_query *query);
 /* NULL: the login, or what it proved once, is enough, or it is once its password fits the hash:
  * then the answer is ENTITLE_PENDING. Else why not. */

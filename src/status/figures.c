@@ -128,6 +128,8 @@ const struct status_figure status_figures[] = {
         "Entries of maps, vectors and filter lists that a consumer did not get, because their own "
         "permission data denied them (entryLocks)."),
     F("p2ps.worker", "postsDenied", COUNTER, PLAIN, "Posts that the access rules refused."),
+    F("p2ps.worker", "dryRunDenied", COUNTER, PLAIN,
+        "Denials of accessFile that were not enforced (accessDryRun)."),
     F("p2ps.worker", "requestsIn", COUNTER, PLAIN, "Requests of consumers."),
     F("p2ps.worker", "closesIn", COUNTER, PLAIN, "Streams that consumers closed."),
     F("p2ps.worker", "updatesIn", COUNTER, PLAIN,

@@ -261,6 +261,37 @@ def keys_change_under_it(bed):
         assert bed.value("p2ps.1", "p2ps.tokens" + what) > 0
 
 
+def reload_with(bed, text):
+    """The configuration, and all that it names."""
+    with open(bed.conf, "w", encoding="ascii") as file:
+        file.write(text)
+    before = bed.value("p2ps.1", "reloads")
+    bed.running["p2ps.1"].signal(signal.SIGHUP)
+    daemons.until(lambda: "it is reloaded", lambda: bed.value("p2ps.1", "reloads") > before)
+
+
+def a_dry_run_begins_and_ends_with_a_reload(bed):
+    """Who has no line comes in by name, and goes when it ends; a wrong password never comes in."""
+    with open(bed.conf, encoding="ascii") as file:
+        conf = file.read()
+    reload_with(bed, conf + "*p2ps*accessDryRun : True\n")
+    bed.said("p2ps.1", "WARN.* accessDryRun: what accessFile denies is counted")
+    client, other = Client(PORT), Client(PORT)
+    assert is_open(client.login(user="zoe"))
+    answer = other.login(user="bob", Password="guess")
+    assert answer["State"]["Text"] == "user name or password refused", answer
+    other.end()
+    daemons.until(lambda: f"it is in the trail: {trail(bed)}",
+                  lambda: [one["why"] for one in trail(bed)
+                           if (one["e"], one.get("user")) == ("dryrun", "zoe")] ==
+                  ["user name or password refused"])
+    reload_with(bed, conf)
+    state = client.take_until(lambda m: m.get("ID") == 1)["State"]
+    assert (state["Stream"], state["Code"]) == ("Closed", "NotEntitled"), state
+    client.end()
+    bed.said("p2ps.1", "accessDryRun has ended: accessFile is enforced")
+
+
 def a_change_is_read_by_itself(bed):
     """Of a file that is included; nobody sends a signal."""
     write(bed, "access", "include people\n")
@@ -290,4 +321,4 @@ if __name__ == "__main__":
                 what_another_file_would_say_is_in_the_trail, a_new_one_is_taken_on_the_same_login,
                 a_login_ends_with_its_token, the_tool_says_which_check_fails,
                 a_reload_ends_what_is_revoked, keys_change_under_it,
-                a_change_is_read_by_itself)
+                a_dry_run_begins_and_ends_with_a_reload, a_change_is_read_by_itself)

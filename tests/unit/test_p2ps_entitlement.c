@@ -695,6 +695,171 @@ static void a_session_that_p2ps_does_not_let_in_ends_at_once(void **state)
     has_ended(pair, 1, "s-2", "p2ps did not let it in");
 }
 
+/* ---- a dry run ---- */
+
+static struct {
+    unsigned count, denied;
+    char last[600];
+} dry;
+
+static void put_record(void *self, const struct entitle_record *record)
+{
+    (void)self;
+    dry.denied += record->is_denied || record->kind == ENTITLE_RECORD_WITHHELD;
+    if (record->kind != ENTITLE_RECORD_DRY_RUN)
+        return;
+    dry.count++;
+    snprintf(dry.last, sizeof(dry.last), "%.*s %.*s: %.*s",
+             (int)record->text[ENTITLE_TEXT_USER].length, record->text[ENTITLE_TEXT_USER].data,
+             (int)record->text[ENTITLE_TEXT_ITEM].length, record->text[ENTITLE_TEXT_ITEM].data,
+             (int)record->text[ENTITLE_TEXT_WHY].length, record->text[ENTITLE_TEXT_WHY].data);
+}
+
+/* "$" is no permission data that anybody can read. */
+static const char dry_rules[] = "default items deny\n"
+                                "default posts deny\n"
+                                "user alice\n"
+                                "user bob password=secret\n"
+                                "user carol from=10.9.0.0/16\n"
+                                "user dave stream=no\n"
+                                "user erin password=secret disabled\n"
+                                "allow alice RDFD DELL.O\n"
+                                "allow dave RDFD *\n"
+                                "fields dave RDFD * keep 32\n"
+                                "peset P ids=1\n"
+                                "content RDFD lock\n"
+                                "revoked cert=1a\n";
+
+static int setup_dry(void **state)
+{
+    int rc =
+        pair_setup(state, (struct p2ps_core_config){
+                              .rules = { .is_dry_run = true },
+                              .recorder = { .put = put_record, .level = ENTITLE_LEVEL_POSTS } });
+    struct pair *pair = *state;
+
+    memset(&dry, 0, sizeof(dry));
+    assert_int_equal(entitle_rules_create(dry_rules, strlen(dry_rules), NULL, NULL, &pair->rules),
+                     MD_OK);
+    return rc;
+}
+
+static int teardown_dry(void **state)
+{
+    entitle_rules_destroy(((struct pair *)*state)->rules);
+    ((struct pair *)*state)->rules = NULL;
+    return pair_teardown(state);
+}
+
+static uint64_t not_enforced(const struct pair *pair)
+{
+    uint64_t count = p2ps_core_stats(pair->sink)->dry_run_denied;
+
+    assert_int_equal(dry.count, count);
+    return count;
+}
+
+static const char *login_of(struct pair *pair, const char *user, const char *password)
+{
+    struct pair_client *c = pair_client_comes(pair, 3);
+    struct omm_login_request request = pair_login_request();
+
+    request.user = rwf_text(user);
+    request.password = rwf_text(password);
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    pair_settle(pair);
+    const char *heard = pair_heard(c, 1);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    pair_settle(pair);
+    return heard;
+}
+
+static void a_dry_run_lets_names_in_and_no_wrong_secret(void **state)
+{
+    struct pair *pair = *state;
+
+    assert_string_equal(login_of(pair, "alice", ""), "L");
+    assert_int_equal(not_enforced(pair), 0);
+    assert_string_equal(login_of(pair, "carol", ""), "L");
+    assert_int_equal(not_enforced(pair), 1);
+    assert_string_equal(dry.last, "carol : the user may not come from this address");
+    assert_string_equal(login_of(pair, "nobody", ""), "L");
+    assert_int_equal(not_enforced(pair), 2);
+    assert_string_equal(login_of(pair, "bob", "secret"), "L");
+    assert_string_equal(login_of(pair, "bob", "guess"), "X");
+    assert_string_equal(login_of(pair, "bob", ""), "X");
+    assert_string_equal(login_of(pair, "erin", "secret"), "X");
+    assert_string_equal(login_of(pair, "nobody", "guess"), "X");
+    assert_int_equal(not_enforced(pair), 2);
+    assert_int_equal(dry.denied, 4);
+}
+
+static void a_certificate_that_is_revoked_is_refused_in_a_dry_run_too(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+
+    c->serial = "1a";
+    c->certificate_ends_s = 4000000000;
+    pair_login(c);
+    assert_string_equal(pair_heard(c, 1), "X");
+    assert_int_equal(not_enforced(pair), 0);
+}
+
+static void a_dry_run_shows_all_and_counts_what_it_should_not(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *alice = client_of(pair, 0, "alice");
+    struct pair_client *dave = client_of(pair, 1, "dave");
+
+    pair_open(alice, 5, "DELL.O");
+    assert_int_equal(not_enforced(pair), 0);
+    pair_open(alice, 6, "IBM.N");
+    assert_string_equal(pair_heard(alice, 6), "I");
+    assert_string_equal(dry.last, "alice IBM.N: not entitled to this item");
+    uint64_t before = not_enforced(pair);
+    assert_true(before > 0);
+    pair_open(dave, 5, "DELL.O"); /* for snapshots, and one field */
+    assert_string_equal(pair_heard(dave, 5), "I");
+    assert_int_equal(pair_stream(dave, 5)->fields, 2);
+    assert_true(not_enforced(pair) >= before + 2);
+    /* An update that neither may have. */
+    before = not_enforced(pair);
+    uint64_t counted = p2ps_core_stats(pair->sink)->dry_run_denied;
+    pair->provider.perm_data = "$";
+    pair_update(pair, "DELL.O");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(alice, 5), "IU");
+    assert_string_equal(pair_heard(dave, 5), "IU");
+    assert_int_equal(p2ps_core_stats(pair->sink)->dry_run_denied, counted + 2);
+    assert_non_null(strstr(dry.last, "not entitled to the permission data of the message"));
+    assert_int_equal(p2ps_core_stats(pair->sink)->updates_withheld, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->not_entitled, 0);
+    assert_int_equal(dry.denied, 0);
+}
+
+static void the_end_of_a_dry_run_enforces_all_of_it(void **state)
+{
+    const struct p2ps_rules enforced = { .is_dry_run = false };
+    struct pair *pair = *state;
+    struct pair_client *alice = client_of(pair, 0, "alice");
+    struct pair_client *carol = client_of(pair, 1, "carol");
+
+    pair_open(alice, 5, "DELL.O");
+    pair_open(alice, 6, "IBM.N");
+    p2ps_core_entitle_again(pair->sink, pair->now_ns); /* a reload that does not end it */
+    pair_settle(pair);
+    assert_string_equal(pair_heard(carol, 1), "L");
+    assert_string_equal(pair_heard(alice, 6), "I");
+    p2ps_core_rules_set(pair->sink, &enforced);
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(carol, 1), "LX");
+    assert_string_equal(pair_heard(alice, 1), "L");
+    assert_string_equal(pair_heard(alice, 5), "I");
+    assert_string_equal(pair_heard(alice, 6), "IX");
+}
+
 /* ---- what is taken back is gone within a second ---- */
 
 /* While updates flow: the login is closed, and no update comes any more. */
@@ -807,6 +972,14 @@ int main(void)
         TEST(a_session_keeps_its_roles_whatever_becomes_of_the_answer),
         TEST(new_rules_hold_for_what_is_open),
         TEST(new_rules_of_a_slow_authority_hold_too),
+        cmocka_unit_test_setup_teardown(a_dry_run_lets_names_in_and_no_wrong_secret, setup_dry,
+                                        teardown_dry),
+        cmocka_unit_test_setup_teardown(a_certificate_that_is_revoked_is_refused_in_a_dry_run_too,
+                                        setup_dry, teardown_dry),
+        cmocka_unit_test_setup_teardown(a_dry_run_shows_all_and_counts_what_it_should_not,
+                                        setup_dry, teardown_dry),
+        cmocka_unit_test_setup_teardown(the_end_of_a_dry_run_enforces_all_of_it, setup_dry,
+                                        teardown_dry),
         TEST(a_notice_of_the_authority_counts_within_a_second),
         TEST(the_end_of_a_token_counts_within_a_second),
         TEST(a_reload_counts_within_a_second_also_for_who_the_authority_has_let_in),

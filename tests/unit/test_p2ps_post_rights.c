@@ -132,6 +132,31 @@ static void to_change_the_permission_data_of_an_item_needs_a_right(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->posts_denied, 3);
 }
 
+static void posts_keep_all_of_it_in_a_dry_run(void **state)
+{
+    const struct p2ps_rules dry = { .is_dry_run = true };
+    struct pair *pair = *state;
+    struct pair_client *ann = client_of(pair, 0, "ann");
+    struct rwf_msg msg = { .flags = RWF_POST_HAS_POST_USER_RIGHTS, .post_rights = 1 };
+    struct rwf_msg got = { 0 };
+
+    p2ps_core_rules_set(pair->sink, &dry);
+    assert_true(post(ann, msg, &got));
+    assert_int_equal(p2ps_core_stats(pair->sink)->dry_run_denied, 0);
+    msg.post_rights = 15;
+    assert_true(post(ann, msg, &got));
+    assert_int_equal(got.post_rights, 15);
+    assert_int_equal(p2ps_core_stats(pair->sink)->dry_run_denied, 1);
+    msg = (struct rwf_msg){ .flags = RWF_POST_HAS_PERM_DATA,
+                            .perm_data = rwf_bytes((const uint8_t *)"\x03\0\1\x2c", 4) };
+    assert_true(post(ann, msg, &got));
+    assert_int_equal(p2ps_core_stats(pair->sink)->dry_run_denied, 2);
+    msg = (struct rwf_msg){ .container = RWF_TYPE_MSG, .payload = rwf_text("?") };
+    assert_true(post(ann, msg, &got));
+    assert_int_equal(p2ps_core_stats(pair->sink)->dry_run_denied, 3);
+    assert_int_equal(p2ps_core_stats(pair->sink)->posts_denied, 0);
+}
+
 static void a_post_without_a_user_id_gets_one_of_its_user(void **state)
 {
     struct pair *pair = *state;
@@ -155,6 +180,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(permission_data_of_a_post_are_judged, setup, teardown),
         cmocka_unit_test_setup_teardown(to_change_the_permission_data_of_an_item_needs_a_right,
                                         setup, teardown),
+        cmocka_unit_test_setup_teardown(posts_keep_all_of_it_in_a_dry_run, setup, teardown),
         cmocka_unit_test_setup_teardown(a_post_without_a_user_id_gets_one_of_its_user, setup,
                                         teardown),
     };
