@@ -345,7 +345,7 @@ static void a_late_answer_is_to_the_token_that_was_asked_about(void **state)
 static void a_name_that_could_be_two_users_is_refused(void **state)
 {
     struct pair *pair = *state;
-    static char longest[129];
+    static char longest[10001];
     static const struct {
         const char *name;
         size_t length;
@@ -354,13 +354,17 @@ static void a_name_that_could_be_two_users_is_refused(void **state)
     } cases[] = {
         { longest, 127, RWF_NAME_LOGIN_USER, "L" },
         { longest, 128, RWF_NAME_LOGIN_USER, "X" },
+        { longest, 10000, RWF_NAME_LOGIN_USER, "X" },
+        { "a\x1b[2J", 5, RWF_NAME_LOGIN_USER, "X" },
+        { "a\x7f", 2, RWF_NAME_LOGIN_USER, "X" },
+        { "<script>\"'\\", 11, RWF_NAME_LOGIN_USER, "L" },
         { "a\0b", 3, RWF_NAME_LOGIN_USER, "X" },
         { "a\nb", 3, RWF_NAME_LOGIN_EMAIL, "X" },
         { "", 0, RWF_NAME_LOGIN_USER, "X" },
         { "", 1, RWF_NAME_LOGIN_AUTHN_TOKEN, "X" }, /* and no token */
     };
 
-    memset(longest, 'a', 128);
+    memset(longest, 'a', sizeof(longest) - 1);
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         struct pair_client *c = pair_client_comes(pair, 0);
         struct omm_login_request request = pair_login_request();

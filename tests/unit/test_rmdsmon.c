@@ -211,6 +211,60 @@ static void users_stand_beside_what_they_may_have(void **state)
     stats_segment_close(segment);
 }
 
+/* Control bytes, those of eight bits and those in UTF-8 among them, do as they like with a
+ * terminal. */
+static void has_no_control_bytes(const struct fixture *f)
+{
+    const uint8_t *text = (const uint8_t *)f->output;
+
+    for (size_t i = 0; text[i]; i++) {
+        bool is_follower = i > 0 && text[i - 1] >= 0x80;
+        if ((text[i] < 0x20 && text[i] != '\n') || text[i] == 0x7f ||
+            (text[i] == 0xc2 && text[i + 1] < 0xa0) ||
+            (text[i] >= 0x80 && text[i] < 0xa0 && !is_follower))
+            fail_msg("byte %02x at %zu of:\n%s", text[i], i, f->output);
+    }
+}
+
+static void no_name_of_a_user_moves_the_cursor(void **state)
+{
+    static const char *const names[] = {
+        "\033[2J\r\nred",
+        "c1 \xc2\x9b"
+        "31m \x9b"
+        "31m",
+        "a\"b,c",
+        "</script>",
+        "J\xc3\xa4ger",
+    };
+    static const char *const options[] = { "-print MOUNTS", "-once",     "-once -json",
+                                           "--csv",         "-mobprint", "-print ALL" };
+    static char longest[10001];
+    struct fixture *f = *state;
+    struct stats_segment *segment = open_segment(f, "p2ps");
+    char path[64];
+
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[62] = '\xc3'; /* where it is cut */
+    for (unsigned i = 0; i < 6; i++) {
+        snprintf(path, sizeof(path), "p2ps.quota.%u.user", i + 1);
+        stats_string_add(segment, path, i < 5 ? names[i] : longest);
+        snprintf(path, sizeof(path), "p2ps.mount.0.%u.user", i);
+        stats_string_add(segment, path, i < 5 ? names[i] : longest);
+    }
+    for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+        run(f, "p2psmon", options[i]);
+        has_no_control_bytes(f);
+    }
+    run(f, "p2psmon", "-print MOUNTS");
+    expect(f, "?[2J??red ");
+    expect(f, "c1 ??31m ?31m ");
+    expect(f, "a\"b,c ");
+    expect(f, "J\xc3\xa4ger ");
+    expect(f, "xxx? ");
+    stats_segment_close(segment);
+}
+
 static void a_slow_consumer_is_a_warning(void **state)
 {
     struct fixture *f = *state;
@@ -553,6 +607,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(collectors_find_what_the_mounts_of_a_user_have_together,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(users_stand_beside_what_they_may_have, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_name_of_a_user_moves_the_cursor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_slow_consumer_is_a_warning, set_up, tear_down),
         cmocka_unit_test_setup_teardown(bytes_are_shown_for_people_too, set_up, tear_down),
         cmocka_unit_test_setup_teardown(other_nodes_and_readiness_of_rrcpd_are_shown, set_up,

@@ -21,6 +21,7 @@
 #include "base/log.h"
 #include "status/figures.h"
 #include "status/status.h"
+#include "json/parse.h"
 
 struct fixture {
     struct stats_segment *segment;
@@ -318,6 +319,100 @@ static void json_has_every_value_and_the_last_words(void **state)
     expect(f, "\"p2ps.mount.0.1.user\":\"a\\\"b\\\\\\u000a\xc3\xa4\\u00ff\"");
     expect(f, "{\"count\":1,\"mean\":40.00,\"p50\":40,\"p99\":40,\"max\":40,\"buckets\":[[40,1]]}");
     expect(f, "{\"time_ns\":5,\"severity\":\"WARNING\",\"text\":\"a \\\"b\\\"\"}");
+}
+
+/* ---- users who choose their names ---- */
+
+/* Each with what is shown of it: a control byte or half a character as its number, the rest as it
+ * is. The page puts all of it into texts, and into no markup. */
+static const struct {
+    const char *name, *json, *label;
+} names[] = {
+    { "a\"b'c\\d`e", "a\\\"b'c\\\\d`e", "a\\\"b'c\\\\d`e" },
+    { "</script><script>x()</script>", NULL, NULL },
+    { "{\"a\":[1,2]},", "{\\\"a\\\":[1,2]},", "{\\\"a\\\":[1,2]}," },
+    { "new\nline 1", "new\\u000aline 1", "new\\\\x0aline 1" },
+    { "\x1b[31mred\r\t\x7f", "\\u001b[31mred\\u000d\\u0009\\u007f",
+      "\\\\x1b[31mred\\\\x0d\\\\x09\\\\x7f" },
+    { "\xc2\x9b"
+      "31m",
+      "\\u00c2\\u009b31m", "\\\\xc2\\\\x9b31m" },
+    { "J\xc3\xa4ger \xff\xc0\xaf", "J\xc3\xa4ger \\u00ff\\u00c0\\u00af",
+      "J\xc3\xa4ger \\\\xff\\\\xc0\\\\xaf" },
+    { "}\" 1\n# HELP x", "}\\\" 1\\u000a# HELP x", "}\\\" 1\\\\x0a# HELP x" },
+};
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+static void add_quotas(struct fixture *f)
+{
+    static char longest[10001];
+    char path[64];
+
+    memset(longest, 'x', sizeof(longest) - 1);
+    longest[62] = '\xc3'; /* where it is cut */
+    longest[63] = '\xa4';
+    for (size_t i = 0; i <= NAMES; i++) {
+        snprintf(path, sizeof(path), "p2ps.quota.%zu.user", i + 1);
+        stats_string_add(f->segment, path, i < NAMES ? names[i].name : longest);
+        snprintf(path, sizeof(path), "p2ps.quota.%zu.refused", i + 1);
+        stats_gauge_set(stats_entry_add(f->segment, STATS_KIND_GAUGE, path), i + 1);
+    }
+}
+
+static void expect_names(const struct fixture *f, bool is_json)
+{
+    char wanted[300];
+
+    for (size_t i = 0; i < NAMES; i++) {
+        const char *shown = is_json ? names[i].json : names[i].label;
+        if (is_json)
+            snprintf(wanted, sizeof(wanted), "\"p2ps.quota.%zu.user\":\"%s\"", i + 1,
+                     shown ? shown : names[i].name);
+        else
+            snprintf(wanted, sizeof(wanted), "quota=\"%zu\",user=\"%s\"", i + 1,
+                     shown ? shown : names[i].name);
+        expect(f, wanted);
+    }
+}
+
+static void no_name_of_a_user_breaks_the_json(void **state)
+{
+    struct fixture *f = *state;
+
+    add_quotas(f);
+    write_text(f, status_write_json);
+    expect_names(f, true);
+    expect(f, "xxx\\u00c3\"");
+    assert_null(strstr(f->answer.text, "xxxx\xa4"));
+    struct json_parse parse = { .text = (const uint8_t *)f->answer.text,
+                                .length = strlen(f->answer.text),
+                                .is_strict = true };
+    if (!json_parse(&parse))
+        fail_msg("%s: %s", parse.what, f->answer.text + parse.at);
+}
+
+/* A line is a comment, or a name with its labels and a number. */
+static void no_name_of_a_user_breaks_a_line_of_the_metrics(void **state)
+{
+    struct fixture *f = *state;
+
+    add_quotas(f);
+    write_text(f, status_write_metrics);
+    expect_names(f, false);
+    for (char *line = strtok(f->answer.text, "\n"); line; line = strtok(NULL, "\n")) {
+        for (const char *at = line; *at; at++)
+            assert_true((uint8_t)*at >= 0x20 && *at != 0x7f);
+        if (line[0] == '#') {
+            assert_true(strncmp(line, "# HELP rmds_", 12) == 0 ||
+                        strncmp(line, "# TYPE rmds_", 12) == 0 ||
+                        strncmp(line, "# HELP process_", 15) == 0 ||
+                        strncmp(line, "# TYPE process_", 15) == 0);
+            continue;
+        }
+        const char *number = strrchr(line, ' ');
+        assert_non_null(number);
+        assert_int_equal(strspn(number + 1, "+-.0123456789eInfNa"), strlen(number + 1));
+    }
 }
 
 static void the_daemons_of_the_host_are_listed_with_their_pages(void **state)
@@ -698,6 +793,9 @@ int main(void)
         cmocka_unit_test_setup_teardown(each_family_has_one_type_line_and_stands_together, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(json_has_every_value_and_the_last_words, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_name_of_a_user_breaks_the_json, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(no_name_of_a_user_breaks_a_line_of_the_metrics, set_up,
+                                        tear_down),
         cmocka_unit_test_setup_teardown(the_daemons_of_the_host_are_listed_with_their_pages, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(what_the_configuration_sets_is_told_with_its_line, set_up,

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "monitor.h"
 
 #define WIDE 120 /* columns for all figures; with fewer the most important ones are shown */
@@ -164,14 +165,17 @@ void print_overview(const struct monitor *monitor, FILE *out, bool colour, int w
 /* Nothing that a terminal, JSON or a parser of lines would misread. */
 void print_text(FILE *out, const char *text, bool is_json)
 {
-    for (; *text; text++) {
+    for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
         unsigned char c = (unsigned char)*text;
+        bool is_printable = (n = md_text_printable(text, left)) > 0;
+
+        n += !is_printable;
         if (is_json && (c == '"' || c == '\\'))
             fprintf(out, "\\%c", c);
-        else if (c < 0x20 || c == 0x7f)
-            fprintf(out, is_json ? "\\u%04x" : "\\x%02x", c);
+        else if (is_printable)
+            fprintf(out, "%.*s", (int)n, text);
         else
-            fputc(c, out);
+            fprintf(out, is_json ? "\\u%04x" : "\\x%02x", c);
     }
 }
 

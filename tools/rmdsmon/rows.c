@@ -5,6 +5,7 @@
 #include <strings.h>
 
 #include "base/clock.h"
+#include "base/text.h"
 #include "monitor.h"
 
 enum format {
@@ -191,9 +192,11 @@ static void cell_text(char *text, size_t size, const struct column *column,
         snprintf(text, size, "%s", value->value ? "SLOW" : "-");
     else if (column->format == FORMAT_AGE && md_clock_wall_ns() > value->value)
         print_uptime(text, size, (md_clock_wall_ns() - value->value) / MD_NS_PER_S);
-    for (char *at = text; *at; at++) {
-        if ((unsigned char)*at < 0x20 || *at == 0x7f)
-            *at = '?';
+    for (size_t at = 0, n, length = strlen(text); at < length; at += n) {
+        if ((n = md_text_printable(text + at, length - at)) == 0) {
+            text[at] = '?';
+            n = 1;
+        }
     }
 }
 

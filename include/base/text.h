@@ -1,0 +1,12 @@
+/* base/text.h - text from outside, before it is shown. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef MD_TEXT_H
+#define MD_TEXT_H
+
+#include <stddef.h>
+
+/* The length of the UTF-8 character there, of three bytes at most; 0 if it is none that is to be
+ * printed as it is: a control character, those of eight bits among them, is not. */
+size_t md_text_printable(const char *text, size_t length);
+
+#endif
