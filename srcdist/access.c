@@ -42,10 +42,11 @@ const char *src_dist_port_address(const struct md_conf_object *daemon)
 static void tell_emptiness(const char *path, const struct entitle_rules *rules)
 {
     if (entitle_rules_has_hashes(rules))
-        md_log(MD_LOG_ERROR,
-               "providerAccessFile %s: hash= and tokenhash= are for accessFile of p2ps: these "
-               "users may not publish; give them a password= or a token=",
-               path);
+        md_log(
+            MD_LOG_ERROR,
+            "providerAccessFile %s: hash= is for accessFile of p2ps: these users may not publish; "
+            "give them a password=, a token= or a tokenhash=",
+            path);
     if (!entitle_rules_open_to_any(rules, ENTITLE_LOGIN))
         md_log(MD_LOG_ERROR, "providerAccessFile %s: no line begins with user: nobody may publish",
                path);

@@ -58,9 +58,37 @@ static void close_link(void *self, const char *reason)
     }
 }
 
-const struct srcdist_link link_ops = { .send = send_message, .close = close_link };
+static void show_proof(void *self, struct srcdist_proof *out)
+{
+    const struct link *link = self;
+
+    *out = (struct srcdist_proof){
+        .is_encrypted = link->is_encrypted,
+        .certificate = link->certificate,
+        .serial = link->serial,
+        .certificate_ends_s = link->certificate_ends_s > 0 ? (uint64_t)link->certificate_ends_s : 0,
+    };
+}
+
+const struct srcdist_link link_ops = {
+    .send = send_message,
+    .close = close_link,
+    .proof = show_proof,
+};
 
 /* ---- events ---- */
+
+static void look_at_peer(struct link *link)
+{
+    const struct net_stream *stream = client_session_stream(link->session);
+
+    link->is_encrypted = strcmp(net_stream_transport(stream), net_tls_transport.name) == 0;
+    if (!net_stream_identity(stream, link->loop->config.user_from, link->certificate,
+                             &link->certificate_ends_s))
+        link->certificate[0] = '\0';
+    if (!net_stream_serial(stream, link->serial))
+        link->serial[0] = '\0';
+}
 
 static void opened(struct link *link, uint64_t now_ns)
 {
@@ -73,6 +101,8 @@ static void opened(struct link *link, uint64_t now_ns)
            link->is_route ? "interactive" : "non-interactive", info->component);
     if (link->is_route)
         srcdist_retry_opened(&link->retry);
+    else
+        look_at_peer(link);
     link->connects++;
     link->is_greeting = false;
     link->told = (struct srcdist_misuse){ 0 };

@@ -28,7 +28,11 @@ struct link {
     bool is_greeting; /* accepted, and its handshake is not done */
     uint64_t accepted_ns;
     char host[LINK_HOST_MAX]; /* of one that was accepted: whose connections are counted together */
-    bool is_blocked;          /* the backbone takes no more: events[event_at] is offered again */
+    bool is_encrypted;        /* of the same, as the following, of its certificate */
+    char certificate[NET_IDENTITY_MAX];
+    char serial[NET_SERIAL_MAX];
+    int64_t certificate_ends_s;
+    bool is_blocked; /* the backbone takes no more: events[event_at] is offered again */
     struct rssl_event events[LINK_EVENTS];
     size_t event_count;
     size_t event_at;

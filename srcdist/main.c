@@ -79,6 +79,11 @@ static struct srcdist_rules rules_of(const struct md_conf_object *daemon)
     };
 }
 
+static uint64_t wall_s(void)
+{
+    return md_clock_wall_ns() / MD_NS_PER_S;
+}
+
 static struct srcdist_core_config core_config(struct network *network)
 {
     struct src_dist *sd = network->sd;
@@ -106,6 +111,7 @@ static struct srcdist_core_config core_config(struct network *network)
         .provider_limit = SRC_DIST_PUBLISHERS + ROUTES_MAX,
         .publisher_limit = SRC_DIST_PUBLISHERS,
         .has_access = src_dist_has_access(daemon),
+        .wall_s = wall_s,
         .user_sessions_max = md_conf_u32(daemon, "providerLimitPerUser"),
         .provider_services_max = md_conf_u32(daemon, "serviceLimitPerProvider"),
         .provider_items_max = md_conf_u32(daemon, "itemLimitPerProvider"),
@@ -159,6 +165,7 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
         .accepted = src_dist_server_channel(sd, bus),
         .pool = { .shared_bytes = sd->pool_bytes, .assembly_bytes = sd->assembly_bytes },
         .host_limit = md_conf_u32(&sd->daemon.object, "providerLimitPerHost"),
+        .user_from = (enum net_identity)md_conf_word(&sd->daemon.object, "tlsUserFrom"),
         .busy_poll_ns = md_conf_time_ns(&sd->daemon.object, "busyPoll"),
         .input_budget = (int)md_conf_u64(bus, "inputBias") * TURN_MESSAGES / 100,
         .tcp_nodelay = md_conf_bool(&sd->daemon.object, "tcpNoDelay"),

@@ -25,8 +25,9 @@ struct route_loop_config {
     struct rssl_config accepted; /* channels of providers that connect to us */
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
-    unsigned host_limit; /* providerLimitPerHost, 0: none */
-    int input_budget;    /* events of providers a turn, then the backbone has its turn */
+    unsigned host_limit;         /* providerLimitPerHost, 0: none */
+    enum net_identity user_from; /* tlsUserFrom */
+    int input_budget;            /* events of providers a turn, then the backbone has its turn */
     bool tcp_nodelay;
 };
 

@@ -47,6 +47,7 @@ static const struct stats_row rows[] = {
     COUNTER("fieldsRippled", fields_rippled),
     MF_COUNTERS(COUNTER, marketfeed),
     COUNTER("loginsRefused", logins_refused),
+    COUNTER("loginsEnded", logins_ended),
     COUNTER("servicesRefused", services_refused),
     COUNTER("descriptionsRefused", descriptions_refused),
     COUNTER("servicesForgotten", services_forgotten),

@@ -81,6 +81,9 @@ uint64_t client_session_deadline(const struct client_session *session);
 struct rssl_channel *client_session_channel(struct client_session *session);
 struct rssl_outq *client_session_outq(struct client_session *session);
 const char *client_session_peer(const struct client_session *session);
+/* The stream below, for what TLS knows of the peer. Another one after a turn that did not say
+ * OPENED yet. */
+const struct net_stream *client_session_stream(const struct client_session *session);
 /* One sentence for the log once it is closed, or "". */
 const char *client_session_describe(struct client_session *session);
 

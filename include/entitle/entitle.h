@@ -353,7 +353,7 @@ bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_k
 /* Rules to swap on reload while other threads ask: store with release. NULL allows everything. */
 typedef _Atomic(const struct entitle_rules *) entitle_rules_slot;
 
-/* A user line has a hash= in place of a password, or a tokenhash=. */
+/* A user line has a hash= in place of a password. */
 bool entitle_rules_has_hashes(const struct entitle_rules *rules);
 
 /* The roles that a signed token gives: `claims` is name, zero, value, zero, and so on; `out` gets

@@ -454,6 +454,11 @@ const char *client_session_peer(const struct client_session *session)
     return net_stream_peer(session->stream);
 }
 
+const struct net_stream *client_session_stream(const struct client_session *session)
+{
+    return session->stream;
+}
+
 const char *client_session_describe(struct client_session *session)
 {
     const char *detail = rssl_channel_reason_detail(session->channel);

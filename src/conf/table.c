@@ -492,8 +492,9 @@ const struct md_conf_row md_conf_rows[] = {
     { "tlsClientCert", DAEMON, P2PS | SRC, 0, WORD("none|request|require", "none"),
       "request: a client is asked for a certificate signed by tlsCaFile, and may have none, as far "
       "as accessFile lets it. require: the same as tlsRequireClientCert : True." },
-    { "tlsUserFrom", DAEMON, P2PS, 0, WORD("cn|dn|email|dns|uri", "cn"),
-      "The name in a client's certificate that cert= of accessFile and tlsUserPolicy are about: "
+    { "tlsUserFrom", DAEMON, P2PS | SRC, 0, WORD("cn|dn|email|dns|uri", "cn"),
+      "The name in a client's certificate that cert= of an access file and tlsUserPolicy are "
+      "about: "
       "the common name or all of its subject, or the first alternative name of that kind." },
     { "tlsUserPolicy", DAEMON, P2PS, 0, WORD("ignore|match|replace", "ignore"),
       "match: a login needs a certificate, with its own name or one that cert= of its user fits. "

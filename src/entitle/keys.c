@@ -296,7 +296,6 @@ void entitle_parse_keys(struct entitle_parse *parse, const char *kind, struct en
     if (user->keys.token.data && user->keys.tokenhash.data)
         entitle_complain(parse, "user %.*s: token= or tokenhash= is expected, not both",
                          ENTITLE_SHOWN(user->line.parts[0]));
-    parse->rules->has_tokenhash |= user->keys.tokenhash.data != NULL;
     tell_missing_secret(parse, user);
     if (user->keys.hash.data && !parse->rules->decoy.data)
         parse->rules->decoy = user->keys.hash;

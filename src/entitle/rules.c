@@ -521,7 +521,7 @@ bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_k
 
 bool entitle_rules_has_hashes(const struct entitle_rules *rules)
 {
-    return rules->decoy.data != NULL || rules->has_tokenhash;
+    return rules->decoy.data != NULL;
 }
 
 /* ---- the authority ---- */

@@ -236,8 +236,7 @@ struct entitle_rules {
     struct entitle_view decoy; /* a hash of the file; NULL: it has none */
     bool denies_items;         /* that no line fits */
     bool denies_posts;
-    bool asks_outside; /* a user line has auth=authority */
-    bool has_tokenhash;
+    bool asks_outside;      /* a user line has auth=authority */
     bool has_items_default; /* a line says so */
     bool has_posts_default;
     bool has_post_rights; /* a line has post=: without it somebody has none */

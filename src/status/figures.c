@@ -302,6 +302,8 @@ const struct status_figure status_figures[] = {
         "Fields left out or changed by a Marketfeed conversion, by reason."),
     F("src_dist", "loginsRefused", COUNTER, PLAIN,
         "Logins of providers at src_dist that were refused."),
+    F("src_dist", "loginsEnded", COUNTER, PLAIN,
+        "Logins of providers at src_dist that ended: expired, or not let in by new rules."),
     F("src_dist", "servicesRefused", COUNTER, PLAIN,
         "Services that a provider may not offer: by its rights, its limits, or their kind."),
     F("src_dist", "descriptionsRefused", COUNTER, PLAIN,

@@ -2,7 +2,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "access.h"
 
+#include <stdio.h>
 #include <string.h>
+
+#include "audit/audit.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -18,17 +21,72 @@ static struct entitle_view view_of_text(const char *text)
 
 /* ---- logins ---- */
 
+/* Another session of the same user, which goes on. */
+static bool is_session_of(const struct srcdist_provider *other, const struct srcdist_provider *p)
+{
+    return other->is_used && other != p && !other->must_go &&
+           other->kind == SRCDIST_NON_INTERACTIVE && other->state != SRCDIST_PROVIDER_LOGIN &&
+           strcmp(other->user, p->user) == 0;
+}
+
 static uint32_t sessions_of(const struct srcdist_core *core, const struct srcdist_provider *p)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < core->provider_room; i++)
+        count += is_session_of(&core->providers[i], p);
+    return count;
+}
+
+/* "10.1.0.7/net", or where the connection comes from: the text without what is behind it. */
+static struct entitle_view place_of(const struct srcdist_provider *p)
+{
+    const char *port = strrchr(p->name, ':');
+
+    if (p->position[0] && p->position[0] != '/')
+        return (struct entitle_view){ p->position, strcspn(p->position, "/") };
+    return (struct entitle_view){ p->name, port ? (size_t)(port - p->name) : strlen(p->name) };
+}
+
+static bool is_same_place(const struct srcdist_provider *a, const struct srcdist_provider *b)
+{
+    struct entitle_view left = place_of(a), right = place_of(b);
+
+    return left.length == right.length && memcmp(left.data, right.data, left.length) == 0;
+}
+
+/* False: the user is at `max` other places already. */
+static bool has_place(const struct srcdist_core *core, const struct srcdist_provider *p,
+                      uint32_t max)
 {
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < core->provider_room; i++) {
         const struct srcdist_provider *other = &core->providers[i];
-        count += other->is_used && other != p && !other->must_go &&
-                 other->kind == SRCDIST_NON_INTERACTIVE && other->state != SRCDIST_PROVIDER_LOGIN &&
-                 strcmp(other->user, p->user) == 0;
+        uint32_t k = 0;
+
+        if (!is_session_of(other, p))
+            continue;
+        if (is_same_place(other, p))
+            return true;
+        while (k < i && !(is_session_of(&core->providers[k], p) &&
+                          is_same_place(&core->providers[k], other)))
+            k++;
+        count += k == i;
     }
-    return count;
+    return count < max;
+}
+
+static uint64_t wall_s(const struct srcdist_core *core)
+{
+    return core->config.wall_s ? core->config.wall_s() : 0;
+}
+
+static bool refuse(struct srcdist_refusal *why, uint8_t code, const char *text)
+{
+    why->code = code;
+    snprintf(why->text, sizeof(why->text), "%s", text);
+    return false;
 }
 
 static void take_limits(struct srcdist_provider *p, const struct entitle_answer *answer)
@@ -38,10 +96,34 @@ static void take_limits(struct srcdist_provider *p, const struct entitle_answer 
     p->pace.ahead_ns = p->pace.cost_ns * (answer->messages_burst ? answer->messages_burst - 1 : 0);
 }
 
-const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p,
-                                 uint8_t *code)
+static void take_end(struct srcdist_provider *p, const struct entitle_answer *answer,
+                     const struct srcdist_proof *proof)
 {
-    struct entitle_answer answer = { 0 };
+    bool is_certified = answer->is_certified || answer->by == ENTITLE_BY_CERT;
+
+    p->ends_s = answer->user_ends_s;
+    p->ends_with_certificate = is_certified && proof->certificate_ends_s &&
+                               (p->ends_s == 0 || proof->certificate_ends_s < p->ends_s);
+    if (p->ends_with_certificate)
+        p->ends_s = proof->certificate_ends_s;
+}
+
+/* The verdict of the file on the login as it was presented. Nobody here looks at a hash=, or asks
+ * an authority outside. */
+static bool judge(const struct srcdist_core *core, struct srcdist_provider *p,
+                  struct entitle_answer *answer, struct srcdist_refusal *why)
+{
+    struct srcdist_proof proof = { .certificate = "", .serial = "" };
+    struct entitle_shown shown = { 0 };
+
+    if (!core->access)
+        return refuse(why, RWF_CODE_NOT_ENTITLED, "providerAccessFile cannot be used");
+    if (p->link->proof)
+        p->link->proof(p->self, &proof);
+    if (p->token[0])
+        audit_sum(p->token, strlen(p->token), shown.sum);
+    if (p->token[0] && !shown.sum[0])
+        return refuse(why, RWF_CODE_NOT_ENTITLED, "nobody can look at the token now");
     const struct entitle_query query = {
         .kind = ENTITLE_LOGIN,
         .user = view_of_text(p->user),
@@ -50,22 +132,45 @@ const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provi
         .host = view_of_text(p->name),
         .application = view_of_text(p->application),
         .position = view_of_text(p->position),
+        .certificate = view_of_text(proof.certificate),
+        .serial = view_of_text(proof.serial),
+        .shown = p->token[0] ? &shown : NULL,
+        .now_s = wall_s(core),
+        .is_plain = !proof.is_encrypted,
+        .is_alone = true,
     };
+    enum entitle_verdict verdict = entitle_rules_judge(core->access, &query, answer);
+    if (verdict == ENTITLE_PENDING)
+        return refuse(why, RWF_CODE_NOT_ENTITLED, "user name or password refused");
+    if (verdict != ENTITLE_ALLOW)
+        return refuse(why,
+                      answer->reason == ENTITLE_APPLICATION
+                          ? RWF_CODE_DACS_USER_ACCESS_TO_APP_DENIED
+                          : RWF_CODE_NOT_ENTITLED,
+                      answer->text);
+    take_end(p, answer, &proof);
+    return true;
+}
 
-    *code = RWF_CODE_NOT_ENTITLED;
-    if (core->config.has_access) {
-        if (!core->access)
-            return "providerAccessFile cannot be used";
-        if (entitle_rules_judge(core->access, &query, &answer) != ENTITLE_ALLOW)
-            return "user name or password refused";
-    }
-    uint32_t limit = answer.mounts_max ? answer.mounts_max : core->config.user_sessions_max;
-    if (limit && sessions_of(core, p) >= limit) {
-        *code = RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER;
-        return "the user has as many connections as it may";
-    }
+bool srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p,
+                          struct srcdist_refusal *why)
+{
+    struct entitle_answer answer = { 0 };
+
+    *why = (struct srcdist_refusal){ 0 };
+    if (core->config.has_access && !judge(core, p, &answer, why))
+        return false;
+    uint32_t mounts = answer.mounts_max ? answer.mounts_max : core->config.user_sessions_max;
+    bool is_new = p->state == SRCDIST_PROVIDER_LOGIN;
+    why->is_for_now = true;
+    if (is_new && mounts && sessions_of(core, p) >= mounts)
+        return refuse(why, RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER,
+                      "the user has as many connections as it may");
+    if (is_new && answer.positions_max && !has_place(core, p, answer.positions_max))
+        return refuse(why, RWF_CODE_DACS_MAX_LOGINS_REACHED,
+                      "the user is at as many positions as it may be");
     take_limits(p, &answer);
-    return NULL;
+    return true;
 }
 
 /* False: it is too long to be kept, and no file has one that long. */
@@ -79,21 +184,36 @@ static bool keep(char *out, size_t size, struct rwf_bytes text)
     return memchr(out, 0, text.length) == NULL;
 }
 
-const char *srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
-                                 const struct omm_login_request *request, uint8_t *code)
+bool srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
+                          const struct omm_login_request *request, struct srcdist_refusal *why)
 {
-    *code = RWF_CODE_NOT_ENTITLED;
+    *why = (struct srcdist_refusal){ 0 };
     if (!keep(p->user, sizeof(p->user), request->user))
-        return "the user name cannot be used";
+        return refuse(why, RWF_CODE_NOT_ENTITLED, "the user name cannot be used");
     if (!keep(p->application, sizeof(p->application), request->application_id))
         p->application[0] = 0;
     if (!keep(p->position, sizeof(p->position), request->position))
         p->position[0] = 0;
-    if (!keep(p->password, sizeof(p->password), request->password) ||
-        !keep(p->token, sizeof(p->token), request->token))
-        return core->config.has_access ? "user name or password refused"
-                                       : srcdist_access_again(core, p, code);
-    return srcdist_access_again(core, p, code);
+    if ((!keep(p->password, sizeof(p->password), request->password) ||
+         !keep(p->token, sizeof(p->token), request->token)) &&
+        core->config.has_access)
+        return refuse(why, RWF_CODE_NOT_ENTITLED, "user name or password refused");
+    return srcdist_access_again(core, p, why);
+}
+
+bool srcdist_access_has_expired(const struct srcdist_core *core, const struct srcdist_provider *p,
+                                struct srcdist_refusal *why)
+{
+    uint64_t now_s = p->ends_s ? wall_s(core) : 0;
+    unsigned second = (unsigned)(p->ends_s % 86400);
+
+    if (p->ends_s == 0 || (now_s && now_s < p->ends_s))
+        return false;
+    *why = (struct srcdist_refusal){ .code = RWF_CODE_NOT_ENTITLED };
+    snprintf(why->text, sizeof(why->text), "the %s expired at %02u:%02u:%02uZ%s",
+             p->ends_with_certificate ? "certificate" : "user", second / 3600, second / 60 % 60,
+             second % 60, p->ends_with_certificate ? "; log in again" : "");
+    return true;
 }
 
 bool srcdist_access_may_publish(const struct srcdist_core *core, const struct srcdist_provider *p,

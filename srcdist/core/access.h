@@ -5,14 +5,23 @@
 
 #include "private.h"
 
-/* NULL: this user may log in, and the provider has its limits; else why not, and in `code` as what:
- * NOT_ENTITLED for good, EXCEEDED_MAX_MOUNTS_PER_USER until a session of the user ends. Without an
- * access file everybody may. */
-const char *srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
-                                 const struct omm_login_request *request, uint8_t *code);
-/* The same for one that is logged in, by what it presented then. */
-const char *srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p,
-                                 uint8_t *code);
+/* Why not: NOT_ENTITLED and the like for good, `is_for_now` until a session of the user ends. */
+struct srcdist_refusal {
+    uint8_t code;
+    bool is_for_now;
+    char text[ENTITLE_TEXT_MAX];
+};
+
+/* This user may log in, and the provider has its limits. Without an access file everybody may. */
+bool srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
+                          const struct omm_login_request *request, struct srcdist_refusal *why);
+/* The same for one that is logged in, by what it presented then. It is not cut for being over a
+ * limit that is lower now. */
+bool srcdist_access_again(struct srcdist_core *core, struct srcdist_provider *p,
+                          struct srcdist_refusal *why);
+/* Its user, or the certificate that it needs, has expired. */
+bool srcdist_access_has_expired(const struct srcdist_core *core, const struct srcdist_provider *p,
+                                struct srcdist_refusal *why);
 bool srcdist_access_may_publish(const struct srcdist_core *core, const struct srcdist_provider *p,
                                 struct rwf_bytes service);
 

@@ -275,7 +275,9 @@ void srcdist_core_leave(struct srcdist_core *core, uint64_t now_ns)
     srcdist_rates_flush(core);
     rrmp_source_leave(core->source, now_ns);
     for (uint32_t i = 0; i < core->provider_room; i++) {
-        if (core->providers[i].is_used && core->providers[i].login_stream != 0)
+        const struct srcdist_provider *p = &core->providers[i];
+
+        if (p->is_used && !p->must_go && p->login_stream != 0)
             srcdist_login_leave(core, i);
     }
 }

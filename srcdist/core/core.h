@@ -25,12 +25,22 @@
  */
 struct srcdist_core;
 
+/* Texts live as long as the connection. */
+struct srcdist_proof {
+    bool is_encrypted;
+    const char *certificate;     /* a name in the one that the provider has shown, or "" */
+    const char *serial;          /* its number: hexadecimal digits without leading zeros, or "" */
+    uint64_t certificate_ends_s; /* since 1970; 0: there is none */
+};
+
 /* How a provider is spoken to. */
 struct srcdist_link {
     /* Queue one RWF message. MD_ERR_FULL: no room now; the core tries again later. */
     int (*send)(void *self, struct rwf_bytes message);
     /* End the connection; srcdist_provider_gone() must not be called for it. */
     void (*close)(void *self, const char *reason);
+    /* The connection shows this by itself. NULL: it is plain, and has no certificate. */
+    void (*proof)(void *self, struct srcdist_proof *out);
 };
 
 enum srcdist_cache_location {
@@ -79,22 +89,23 @@ struct srcdist_core_config {
     struct srcdist_service_config (*service)(void *owner, struct rwf_bytes name);
     /* A service is known now, or is forgotten. May be NULL. */
     void (*service_news)(void *owner, const char *name, bool is_known);
-    uint64_t service_forget_ns;     /* serviceForget: what publishers left; 0: never */
-    const char *user;               /* our login at providers */
-    const char *position;           /* "address/host" */
-    const char *application_name;   /* "src_dist" */
-    const char *instance_id;        /* NULL: not sent */
-    uint32_t open_window;           /* providerOpenWindow, 0: 500 */
-    uint32_t provider_limit;        /* connections, 0: 64 */
-    uint32_t publisher_limit;       /* of these, that connected to us; 0: all */
-    bool has_access;                /* providerAccessFile: nobody without rules, see access_set() */
-    uint32_t user_sessions_max;     /* of a user without mounts=, 0: no limit */
-    uint32_t provider_services_max; /* that one of them may offer, 0: 64 */
-    uint32_t provider_items_max;    /* that one of them may publish, 0: no limit */
-    uint64_t login_ns;              /* they have that long to log in, 0: 10 s */
-    uint32_t post_limit;            /* 0: 10000 */
-    uint32_t message_max;           /* 0: 4 MiB */
-    uint64_t image_bytes_max;       /* of all images kept, 0: no limit */
+    uint64_t service_forget_ns;   /* serviceForget: what publishers left; 0: never */
+    const char *user;             /* our login at providers */
+    const char *position;         /* "address/host" */
+    const char *application_name; /* "src_dist" */
+    const char *instance_id;      /* NULL: not sent */
+    uint32_t open_window;         /* providerOpenWindow, 0: 500 */
+    uint32_t provider_limit;      /* connections, 0: 64 */
+    uint32_t publisher_limit;     /* of these, that connected to us; 0: all */
+    bool has_access;              /* providerAccessFile: nobody without rules, see access_set() */
+    uint64_t (*wall_s)(void); /* seconds since 1970; NULL: who expires at some time is not let in */
+    uint32_t user_sessions_max;          /* of a user without mounts=, 0: no limit */
+    uint32_t provider_services_max;      /* that one of them may offer, 0: 64 */
+    uint32_t provider_items_max;         /* that one of them may publish, 0: no limit */
+    uint64_t login_ns;                   /* they have that long to log in, 0: 10 s */
+    uint32_t post_limit;                 /* 0: 10000 */
+    uint32_t message_max;                /* 0: 4 MiB */
+    uint64_t image_bytes_max;            /* of all images kept, 0: no limit */
     const struct rwf_dictionary *fields; /* until providers have their own; may be NULL */
     bool converts_marketfeed;            /* convertMarketfeed: with the fields that are known */
     struct srcdist_rules rules;
@@ -132,6 +143,7 @@ struct srcdist_core_stats {
     uint64_t page_bytes_now;
     struct mf_counts marketfeed;
     uint64_t logins_refused; /* of publishers, as the following */
+    uint64_t logins_ended;   /* they expired, or new rules do not let them in any more */
     uint64_t services_refused;
     uint64_t descriptions_refused;
     uint64_t services_forgotten;

@@ -3,6 +3,7 @@
 #include "grant.h"
 
 #include "access.h"
+#include "login.h"
 #include "offer.h"
 #include "provider.h"
 #include "tell.h"
@@ -35,12 +36,10 @@ void srcdist_grants_review(struct srcdist_core *core)
         if (!p->is_used || p->must_go || p->kind != SRCDIST_NON_INTERACTIVE ||
             p->state == SRCDIST_PROVIDER_LOGIN)
             continue;
-        uint8_t code;
-        if (srcdist_access_again(core, p, &code) != NULL) {
-            core->stats.logins_refused++;
-            srcdist_provider_drop(core, i, "providerAccessFile no longer lets it in");
-            continue;
-        }
-        review_offers(core, i);
+        struct srcdist_refusal why;
+        if (srcdist_access_again(core, p, &why))
+            review_offers(core, i);
+        else
+            srcdist_login_end(core, i, &why);
     }
 }

@@ -5,10 +5,14 @@
 #include <stdio.h>
 
 #include "access.h"
+#include "ask.h"
 #include "base/err.h"
 #include "directory.h"
+#include "post.h"
 #include "provider.h"
 #include "tell.h"
+
+#define END_NS 3000000000ull /* to read why its login ends, and to leave */
 
 void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 {
@@ -153,17 +157,41 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
 /* It is heard no more, and cut in a while: who tries passwords has few connections to try on. One
  * session too many of a user may be let in later: an old one of it may be half-open. */
 static void refuse_login(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
-                         uint8_t code, const char *text)
+                         const struct srcdist_refusal *why)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    bool is_for_now = code == RWF_CODE_EXCEEDED_MAX_MOUNTS_PER_USER;
 
-    refuse(core, provider, stream_id, is_for_now ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_CLOSED,
-           code, text);
+    refuse(core, provider, stream_id,
+           why->is_for_now ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_CLOSED, why->code, why->text);
     p->refused_ns = core->now_ns;
     core->stats.logins_refused++;
     srcdist_tell_rarely(core, SRCDIST_TALE_LOGIN, "provider %s: its login is refused: %s",
-                        srcdist_party(p).text, text);
+                        srcdist_party(p).text, why->text);
+}
+
+static void refuse_use(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
+                       const char *text)
+{
+    struct srcdist_refusal why = { .code = RWF_CODE_USAGE_ERROR };
+
+    snprintf(why.text, sizeof(why.text), "%s", text);
+    refuse_login(core, provider, stream_id, &why);
+}
+
+void srcdist_login_end(struct srcdist_core *core, uint32_t provider,
+                       const struct srcdist_refusal *why)
+{
+    struct srcdist_provider *p = srcdist_provider_at(core, provider);
+
+    refuse(core, provider, p->login_stream, RWF_STREAM_CLOSED, why->code, why->text);
+    core->stats.logins_ended++;
+    srcdist_tell(core, SRCDIST_TELLS_REFUSAL, "provider %s: its login ends: %s",
+                 srcdist_party(p).text, why->text);
+    srcdist_provider_drop(core, provider, "its login has ended");
+    p->go_ns = core->now_ns + END_NS;
+    srcdist_posts_lost(core, provider);
+    srcdist_asks_lost(core, provider);
+    srcdist_directory_lost(core, provider);
 }
 
 static int publisher_login(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg)
@@ -177,13 +205,12 @@ static int publisher_login(struct srcdist_core *core, uint32_t provider, const s
     if (msg->msg_class != RWF_CLASS_REQUEST)
         return MD_OK;
     if (omm_login_request_decode(msg, &request) != RWF_OK) {
-        refuse_login(core, provider, msg->stream_id, RWF_CODE_USAGE_ERROR,
-                     "The login request cannot be read");
+        refuse_use(core, provider, msg->stream_id, "The login request cannot be read");
         return MD_OK;
     }
     if (request.role != OMM_ROLE_PROVIDER) {
-        refuse_login(core, provider, msg->stream_id, RWF_CODE_USAGE_ERROR,
-                     "this port is for providers; consumers connect to p2ps");
+        refuse_use(core, provider, msg->stream_id,
+                   "this port is for providers; consumers connect to p2ps");
         return MD_OK;
     }
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
@@ -197,14 +224,13 @@ static int publisher_login(struct srcdist_core *core, uint32_t provider, const s
                "No room for the items of another provider now");
         return MD_OK;
     }
-    uint8_t code;
-    const char *why = srcdist_access_login(core, p, &request, &code);
-    if (why && is_new)
-        refuse_login(core, provider, msg->stream_id, code, why);
-    else if (why)
-        srcdist_provider_drop(core, provider, why);
-    else
+    struct srcdist_refusal why;
+    if (srcdist_access_login(core, p, &request, &why))
         accept_login(core, provider, &request);
+    else if (is_new)
+        refuse_login(core, provider, msg->stream_id, &why);
+    else
+        srcdist_login_end(core, provider, &why);
     return MD_OK;
 }
 

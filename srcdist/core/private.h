@@ -91,8 +91,9 @@ struct srcdist_provider {
     uint8_t state;         /* enum srcdist_provider_state */
     uint8_t kind;          /* enum srcdist_provider_kind */
     bool refused_not_open; /* that its updates come before their image */
-    bool must_go;          /* is cut at the end of the turn */
+    bool must_go;          /* is cut at the end of the turn, */
     const char *go_reason;
+    uint64_t go_ns; /* or then: it has time to read why */
     unsigned rank;
     uint32_t serial;
     int32_t login_stream;
@@ -109,7 +110,9 @@ struct srcdist_provider {
     uint32_t user_items_max;     /* that its user may publish, 0: no limit */
     struct srcdist_pace pace;
     uint64_t walks_due_ns; /* all its changes of services and groups are paid for then */
-    bool has_fields;       /* the field dictionary kept here is this provider's, too */
+    uint64_t ends_s;       /* its login, since 1970; 0: never */
+    bool ends_with_certificate;
+    bool has_fields; /* the field dictionary kept here is this provider's, too */
     const struct srcdist_link *link;
     void *self;
     struct srcdist_offer offers[SRCDIST_SERVICES];

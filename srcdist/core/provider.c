@@ -156,7 +156,7 @@ bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
     if (p->is_used) {
         *out = (struct srcdist_provider_info){
             .is_used = true,
-            .is_logged_in = p->state != SRCDIST_PROVIDER_LOGIN,
+            .is_logged_in = p->state != SRCDIST_PROVIDER_LOGIN && !p->must_go,
             .name = p->name,
             .user = p->user,
             .state = state_names[p->state],

@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "access.h"
 #include "ask.h"
 #include "base/assert.h"
 #include "base/err.h"
@@ -51,8 +52,8 @@ static void cut(struct srcdist_core *core, uint32_t provider, const char *reason
     link->close(self, reason);
 }
 
-/* The connection that has waited longest without a login; who is logged in makes room for nobody.
- */
+/* The connection that has waited longest without a login, or whose login has ended; who is logged
+ * in makes room for nobody. */
 static bool make_room(struct srcdist_core *core)
 {
     uint32_t oldest = SRCDIST_NONE;
@@ -60,7 +61,7 @@ static bool make_room(struct srcdist_core *core)
     for (uint32_t i = 0; i < core->provider_room; i++) {
         const struct srcdist_provider *p = &core->providers[i];
         if (p->is_used && p->kind == SRCDIST_NON_INTERACTIVE &&
-            p->state == SRCDIST_PROVIDER_LOGIN &&
+            (p->state == SRCDIST_PROVIDER_LOGIN || p->must_go) &&
             (oldest == SRCDIST_NONE || p->since_ns < core->providers[oldest].since_ns))
             oldest = i;
     }
@@ -68,7 +69,7 @@ static bool make_room(struct srcdist_core *core)
         return false;
     core->stats.places_given++;
     srcdist_tell_rarely(core, SRCDIST_TALE_PLACE,
-                        "provider %s makes room: it has not logged in, and another one has come",
+                        "provider %s makes room: it is not logged in, and another one has come",
                         core->providers[oldest].name);
     cut(core, oldest, "no login, and another provider needs the place");
     return true;
@@ -320,6 +321,8 @@ static uint64_t patience_with(const struct srcdist_core *core, const struct srcd
 
 void srcdist_providers_tick(struct srcdist_core *core)
 {
+    struct srcdist_refusal why;
+
     for (uint32_t i = 0; i < core->provider_room; i++) {
         struct srcdist_provider *p = &core->providers[i];
 
@@ -330,10 +333,11 @@ void srcdist_providers_tick(struct srcdist_core *core)
             srcdist_provider_drop(core, i, "no login or directory in time");
         if (!p->must_go && p->refused_ns != 0 && core->now_ns - p->refused_ns > REFUSED_NS)
             srcdist_provider_drop(core, i, "its login was refused");
-        if (!p->must_go) {
+        if (!p->must_go && srcdist_access_has_expired(core, p, &why))
+            srcdist_login_end(core, i, &why);
+        if (!p->must_go)
             srcdist_items_pump(core, i);
-            continue;
-        }
-        cut(core, i, p->go_reason);
+        else if (core->now_ns >= p->go_ns)
+            cut(core, i, p->go_reason);
     }
 }

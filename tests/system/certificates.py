@@ -88,10 +88,21 @@ def start(bed, **parameters):
     bed.said("p2ps.1", f"ort {WSS}")
 
 
-def a_certificate_is_a_user(bed):
+def authority(bed):
+    """ca.pem, and a server's certificate of it."""
     run_openssl(bed, "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
                 "-nodes", "-days", "30", "-subj", "/CN=authority", "-keyout", "ca.key", "-out", "ca.pem")
     issue(bed, "server", "/CN=gw1", "DNS:localhost,IP:127.0.0.1")
+
+
+def serial_of(bed, name):
+    return subprocess.run(["openssl", "x509", "-in", f"{name}.pem", "-noout", "-serial"],
+                          cwd=bed.folder, capture_output=True, text=True, check=True,
+                          timeout=90).stdout.strip().split("=")[1]
+
+
+def a_certificate_is_a_user(bed):
+    authority(bed)
     issue(bed, "desk1", "/O=Firm/CN=desk1",
           "email:desk1@firm.example,URI:spiffe://firm.example/desk1")
     issue(bed, "other", "/O=Firm/CN=other")
@@ -124,11 +135,8 @@ def a_password_may_be_asked_for_besides(bed):
 
 def revoke(bed):
     """By its number, at a reload: whoever shows it is refused, as whom he comes or not."""
-    serial = subprocess.run(["openssl", "x509", "-in", "desk1.pem", "-noout", "-serial"],
-                            cwd=bed.folder, capture_output=True, text=True, check=True,
-                            timeout=90).stdout.strip().split("=")[1]
     with open(os.path.join(bed.folder, "access"), "w", encoding="ascii") as file:
-        file.write(ACCESS + f"revoked cert={serial}\n")
+        file.write(ACCESS + f"revoked cert={serial_of(bed, 'desk1')}\n")
     bed.running["p2ps.1"].signal(signal.SIGHUP)
     bed.said("p2ps.1", "access rules read from (?s:.*)access rules read from ")
     for user in "desk1", "guest":

@@ -349,6 +349,7 @@ void pair_create_source(struct pair *pair)
         .fields = pair->fields,
         .converts_marketfeed = pair->converts_marketfeed,
         .rules = { .ripples = pair->fields != NULL, .marketfeed = MF_OPTIONS_DEFAULT },
+        .wall_s = pair_wall_s,
     };
     struct backbone_event notice = { .type = BACKBONE_ATTACHED,
                                      .session = pair_session(pair),

@@ -475,7 +475,8 @@ static void pair_provider_closed(void *self, const char *reason)
     p->is_here = false;
 }
 
-static const struct srcdist_link pair_link = { pair_provider_hear, pair_provider_closed };
+static const struct srcdist_link pair_link = { .send = pair_provider_hear,
+                                               .close = pair_provider_closed };
 
 bool pair_provider_turn(struct pair_provider *p)
 {

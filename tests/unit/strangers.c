@@ -13,6 +13,8 @@ static int hear(void *self, struct rwf_bytes bytes)
     s->stream_id = msg.stream_id;
     s->msg_class = msg.msg_class;
     s->state = msg.state;
+    snprintf(s->text, sizeof(s->text), "%.*s", (int)msg.state.text.length,
+             (const char *)msg.state.text.data);
     s->state.text = rwf_bytes(NULL, 0);
     return MD_OK;
 }
@@ -25,7 +27,18 @@ static void on_close(void *self, const char *reason)
     s->is_closed = true;
 }
 
-static const struct srcdist_link link_ops = { hear, on_close };
+static void show_proof(void *self, struct srcdist_proof *out)
+{
+    struct stranger *s = self;
+
+    *out = s->proof;
+}
+
+static const struct srcdist_link link_ops = {
+    .send = hear,
+    .close = on_close,
+    .proof = show_proof,
+};
 
 static void tune(struct srcdist_core_config *config)
 {
@@ -82,7 +95,7 @@ static int arrive_from(struct bed *bed, unsigned n, unsigned host, enum srcdist_
     struct stranger *s = &bed->strangers[n];
     char name[32];
 
-    *s = (struct stranger){ .bed = bed };
+    *s = (struct stranger){ .bed = bed, .proof = { .certificate = "", .serial = "" } };
     snprintf(name, sizeof(name), "10.0.0.%u:%u", host, 99 + n);
     return srcdist_provider_add(bed->pair.source, bed->pair.now_ns, kind, rank, name, &link_ops, s,
                                 &s->id);
@@ -129,6 +142,8 @@ void log_in(struct stranger *s, const char *user, const char *password)
     request.role = OMM_ROLE_PROVIDER;
     request.user = rwf_text(user);
     request.password = rwf_text(password);
+    request.position = rwf_text(s->position ? s->position : "");
+    request.token = rwf_text(s->token ? s->token : "");
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
     omm_login_request_encode(&enc, &request);
     assert_int_equal(offer_message(s, &enc), MD_OK);

@@ -17,6 +17,10 @@ struct stranger {
     int32_t stream_id; /* of the last message it was sent, as the following */
     uint8_t msg_class;
     struct rwf_state state;
+    char text[128]; /* of the state */
+    /* What its connection shows, and its login besides user and password; NULL: nothing. */
+    struct srcdist_proof proof;
+    const char *position, *token;
 };
 
 struct bed {

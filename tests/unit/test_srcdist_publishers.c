@@ -38,7 +38,7 @@ static void closed(void *self, const char *reason)
     p->closed = true;
 }
 
-static const struct srcdist_link link_ops = { hear, closed };
+static const struct srcdist_link link_ops = { .send = hear, .close = closed };
 
 static int setup(void **state)
 {

@@ -136,8 +136,8 @@ static void look_at_publishers(const struct access_file *file, const struct enti
 {
     if (entitle_rules_has_hashes(rules))
         look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,
-                  "%s: hash= and tokenhash= are for accessFile of p2ps; src_dist wants password= "
-                  "or token=",
+                  "%s: hash= is for accessFile of p2ps; src_dist wants password=, token= or "
+                  "tokenhash=",
                   file->path);
     if (!entitle_rules_open_to_any(rules, ENTITLE_LOGIN))
         look_find(file->look, MD_CONF_ERROR, file->daemon, file->param,

@@ -587,7 +587,7 @@ static int link_send(void *self, struct rwf_bytes bytes)
     return MD_OK;
 }
 
-static const struct srcdist_link provider_link = { link_send, link_close };
+static const struct srcdist_link provider_link = { .send = link_send, .close = link_close };
 
 static void private_asked(struct provider *p, const struct omm_item_request *request, uint32_t item)
 {
