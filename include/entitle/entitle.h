@@ -329,8 +329,9 @@ enum entitle_verdict entitle_rules_judge(const struct entitle_rules *rules,
                                          struct entitle_answer *out);
 
 /* Lines that may not do what their writer thinks: those behind one that decides before them, field
- * ids that are named twice, a missing default, denials that deny posts, too. Each is told to
- * `diag`, in no order. */
+ * ids that are named twice, a missing default, denials that deny posts, too, users that no line is
+ * about, secrets in clear, granted codes that no pe line has. Each is told to `diag`, in no order.
+ */
 void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn diag, void *closure);
 /* The same of lines that say nothing any more at this time: expires= that is past. */
 void entitle_rules_review_times(const struct entitle_rules *rules, uint64_t now_s,
@@ -344,6 +345,10 @@ void entitle_rules_users(const struct entitle_rules *rules,
  * what is allowed and denied. False: no user line fits. */
 bool entitle_rules_about(const struct entitle_rules *rules, struct entitle_view name,
                          void (*line)(void *self, uint32_t line), void *self);
+/* The limits of this user, those of his roles included, as the answer to a login has them. False:
+ * no user line fits. */
+bool entitle_rules_limits(const struct entitle_rules *rules, struct entitle_view name,
+                          struct entitle_answer *out);
 /* An item, or a post, for which there is no line is denied. */
 bool entitle_rules_denies(const struct entitle_rules *rules, enum entitle_kind kind);
 

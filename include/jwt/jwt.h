@@ -86,6 +86,9 @@ bool jwt_is_like(struct rwf_bytes token);
  * refuse by, not to let in. False: it is no token of three parts, or what it says can be read in
  * more ways than one. */
 bool jwt_peek(struct rwf_bytes token, struct jwt_claims *out);
+/* Claims as the object of JSON that they are, which nobody has signed: each that is a text goes to
+ * `claim`. For a tool that explains. False: it is no such object. */
+bool jwt_claims_tell(struct rwf_bytes text, jwt_claim_fn claim, void *self);
 
 /* Of a good token each claim that is a text goes to `claim`, which may be NULL. */
 enum jwt_verdict jwt_check(const struct jwt_keys *keys, const struct jwt_rules *rules,

@@ -142,6 +142,112 @@ static const struct entitle_pe *pe_of(const struct entitle_rules *rules, uint16_
                                                                                        : NULL;
 }
 
+/* ---- for a tool that explains ---- */
+
+#define MISSING_MAX 32
+
+/* The names of an expression, as they are held, and those that would have to be granted. */
+struct remedy {
+    const struct held *held;
+    char text[300];
+    size_t length;
+    struct entitle_view missing[MISSING_MAX];
+    unsigned count;
+    uint32_t wanted; /* a bit for each of `missing` */
+};
+
+static void add_text(struct remedy *remedy, const char *before, struct entitle_view name,
+                     const char *after)
+{
+    size_t room = sizeof(remedy->text) - remedy->length;
+    int length = snprintf(remedy->text + remedy->length, room, "%s%.*s%s",
+                          remedy->length ? before : "", ENTITLE_SHOWN(name), after);
+
+    remedy->length += length < 0 ? 0 : (size_t)length < room ? (size_t)length : room - 1;
+}
+
+static bool name_held(void *self, struct entitle_view name)
+{
+    struct remedy *remedy = self;
+    bool is_held = holds_name((void *)(uintptr_t)remedy->held, name);
+
+    add_text(remedy, ", ", name, is_held ? " yes" : " no");
+    if (!is_held && remedy->count < MISSING_MAX)
+        remedy->missing[remedy->count++] = name;
+    return is_held;
+}
+
+static bool would_hold(void *self, struct entitle_view name)
+{
+    const struct remedy *remedy = self;
+
+    for (unsigned i = 0; i < remedy->count; i++) {
+        if (remedy->wanted >> i & 1 && entitle_same(remedy->missing[i], name))
+            return true;
+    }
+    return holds_name((void *)(uintptr_t)remedy->held, name);
+}
+
+/* No more names than it takes; those that come first in the expression stay. False: there are too
+ * many. */
+static bool find_wanted(struct remedy *remedy, struct entitle_view text)
+{
+    size_t wrong;
+    bool value;
+
+    remedy->wanted = remedy->count < MISSING_MAX ? (1u << remedy->count) - 1u : UINT32_MAX;
+    if (!entitle_expression(text, would_hold, remedy, &value, &wrong) || !value)
+        return false;
+    for (unsigned i = remedy->count; i-- > 0;) {
+        remedy->wanted &= ~(1u << i);
+        if (!entitle_expression(text, would_hold, remedy, &value, &wrong) || !value)
+            remedy->wanted |= 1u << i;
+    }
+    return true;
+}
+
+static void say_remedy(const struct held *held, const char *what)
+{
+    struct entitle_view set =
+        ((const struct entitle_set *)held->rules->sets.at)[held->set - 1].name;
+
+    entitle_say(held->query, "remedy", 0, "grant %.*s %.*s %s%s", ENTITLE_SHOWN(held->name),
+                ENTITLE_SHOWN(set), what, held->right == ENTITLE_MAY_POST ? " do=post" : "");
+}
+
+static void say_names(const struct held *held, const struct entitle_pe *pe, uint32_t code,
+                      bool is_held)
+{
+    struct remedy remedy = { .held = held };
+    size_t wrong;
+    bool value;
+
+    (void)entitle_expression(pe->text, name_held, &remedy, &value, &wrong);
+    entitle_say(held->query, "code", pe->line, "%u is %s: %s", code, is_held ? "held" : "not held",
+                remedy.text);
+    if (is_held || !find_wanted(&remedy, pe->text))
+        return;
+    remedy.length = 0;
+    for (unsigned i = 0; i < remedy.count; i++) {
+        if (remedy.wanted >> i & 1)
+            add_text(&remedy, ",", remedy.missing[i], "");
+    }
+    say_remedy(held, remedy.text);
+}
+
+static void say_number(const struct held *held, uint32_t code)
+{
+    char what[16];
+
+    entitle_say(held->query, "code", 0, "%u is neither granted nor in a pe line: %s", code,
+                held->is_unknown_fine ? "allowed by unknownpe=" : "not held");
+    snprintf(what, sizeof(what), "%u", code);
+    if (!held->is_unknown_fine)
+        say_remedy(held, what);
+}
+
+/* ---- codes ---- */
+
 static bool holds_code(struct held *held, uint32_t code)
 {
     const struct entitle_pe *pe = pe_of(held->rules, held->set, code);
@@ -154,12 +260,13 @@ static bool holds_code(struct held *held, uint32_t code)
         return true;
     }
     if (!pe) {
-        entitle_say(held->query, "code", 0, "%u is neither granted nor in a pe line: %s", code,
-                    held->is_unknown_fine ? "allowed by unknownpe=" : "not held");
+        if (held->query->step)
+            say_number(held, code);
         return held->is_unknown_fine;
     }
     value = entitle_expression(pe->text, holds_name, held, &value, &wrong) && value;
-    entitle_say(held->query, "code", pe->line, "%u is %s", code, value ? "held" : "not held");
+    if (held->query->step)
+        say_names(held, pe, code, value);
     return value;
 }
 

@@ -1,8 +1,12 @@
 /* review.c - lines of an access file that may not do what their writer thinks. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/err.h"
+#include "base/table.h"
+#include "entitle/lock.h"
 #include "rules.h"
 
 struct review {
@@ -118,6 +122,196 @@ static void look_at_denial(const struct review *review, const struct entitle_ite
                      "this line denies posts, too; do=view,private denies only to see");
 }
 
+/* Roles of his may come with his login: from a signed token, or from an authority outside. */
+static bool may_get_roles(const struct entitle_rules *rules, const struct entitle_user *user)
+{
+    const struct entitle_keys *keys = &user->keys;
+
+    if (keys->auth)
+        return keys->auth >> ENTITLE_BY_AUTHORITY & 1 || keys->auth >> ENTITLE_BY_JWT & 1;
+    return entitle_rules_has_claims(rules) && !keys->password.data && !keys->hash.data &&
+           !keys->token.data && !keys->tokenhash.data && !keys->cert.data;
+}
+
+/* Those who can see and post nothing, as no line is about them. */
+static void look_at_lonely(const struct review *review, const struct entitle_index *subjects)
+{
+    const struct entitle_rules *rules = review->rules;
+    char text[200];
+
+    for (size_t i = 0; i < rules->users.count; i++) {
+        const struct entitle_user *user = entitle_user_at(&rules->users, i);
+        const struct entitle_asked asked = { .text = user->line.parts,
+                                             .count = 1,
+                                             .rights = ENTITLE_MAY_LOGIN };
+        struct entitle_view name = user->line.parts[0];
+        uint32_t seen = 0;
+
+        if (user->role_count || has_wildcard(name, '*') || has_wildcard(name, '?') ||
+            may_get_roles(rules, user) ||
+            entitle_index_find(subjects, &asked, &seen) != ENTITLE_INDEX_NONE)
+            continue;
+        snprintf(text, sizeof(text),
+                 "user %.*s: he has no role, and no allow line is about him: nothing is allowed",
+                 ENTITLE_SHOWN(name));
+        review->diag(review->closure, (int)user->line.line, text);
+    }
+}
+
+static void look_for_lonely(const struct review *review)
+{
+    const struct entitle_rules *rules = review->rules;
+    struct entitle_array subjects = { .count = 0 };
+    struct entitle_index index = { 0 };
+    bool is_whole = true;
+
+    for (size_t i = 0; i < rules->items.count && is_whole; i++) {
+        const struct entitle_item *item = entitle_item_at(rules, i);
+        if (!item->allow || !(item->line.rights & ((1u << ENTITLE_OF_ROLES) - 1u)))
+            continue;
+        struct entitle_user *subject = entitle_grow(&subjects, sizeof(*subject));
+        is_whole = subject != NULL;
+        if (subject) {
+            subject->line.parts[0] = item->line.parts[0];
+            subject->line.rights = ENTITLE_MAY_LOGIN;
+        }
+    }
+    if (is_whole && entitle_index_create(&index, subjects.at, subjects.count,
+                                         sizeof(struct entitle_user), 1) == MD_OK)
+        look_at_lonely(review, &index);
+    entitle_index_fini(&index);
+    free(subjects.at);
+}
+
+/* Once for all of them: a file has many, or none. */
+static void look_for_secrets(const struct review *review)
+{
+    const struct entitle_user *first = NULL;
+    unsigned count = 0;
+    char text[200];
+
+    for (size_t i = 0; i < review->rules->users.count; i++) {
+        const struct entitle_user *user = entitle_user_at(&review->rules->users, i);
+        if (!user->keys.password.data && !user->keys.token.data)
+            continue;
+        first = first ? first : user;
+        count++;
+    }
+    if (!first)
+        return;
+    snprintf(text, sizeof(text),
+             "%u user line%s a secret in clear; make hash= and tokenhash= with: rmdsaccess hash, "
+             "rmdsaccess tokenhash",
+             count, count == 1 ? " has" : "s have");
+    review->diag(review->closure, (int)first->line.line, text);
+}
+
+static bool is_in_pe_line(const struct entitle_rules *rules, uint16_t set,
+                          const struct entitle_range *range)
+{
+    const struct entitle_pe *pes = rules->pes.at;
+    size_t low = 0, high = rules->pes.count;
+
+    while (low < high) { /* the first that ends at the range's beginning or behind it */
+        size_t middle = low + (high - low) / 2;
+
+        if (pes[middle].set < set ||
+            (pes[middle].set == set && pes[middle].range.high < range->low))
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < rules->pes.count && pes[low].set == set && pes[low].range.low <= range->high;
+}
+
+/* The names in the pe lines of one set. */
+struct known {
+    struct md_table *table;
+    bool is_whole;
+};
+
+static bool know(void *self, struct entitle_view name)
+{
+    struct known *known = self;
+    int err = md_table_put(known->table, name.data, name.length, known);
+
+    known->is_whole &= err == MD_OK || err == MD_ERR_EXISTS;
+    return true;
+}
+
+static void know_all(struct known *known, const struct entitle_rules *rules, uint16_t set)
+{
+    const struct entitle_pe *pes = rules->pes.at;
+    size_t wrong;
+    bool value;
+
+    known->is_whole = md_table_create(1024, &known->table) == MD_OK;
+    for (size_t i = 0; i < rules->pes.count && known->is_whole; i++) {
+        if (pes[i].set == set)
+            (void)entitle_expression(pes[i].text, know, known, &value, &wrong);
+    }
+}
+
+static void look_at_names(const struct review *review, const struct entitle_grant *grant,
+                          const struct known *known)
+{
+    struct entitle_view list = grant->names, one;
+    char text[300];
+
+    while (entitle_next(&list, &one)) {
+        if (!entitle_is_name(one) || md_table_get(known->table, one.data, one.length))
+            continue;
+        snprintf(text, sizeof(text), "grant: %.*s is in no pe line of %.*s", ENTITLE_SHOWN(one),
+                 ENTITLE_SHOWN(grant->line.parts[1]));
+        review->diag(review->closure, (int)grant->line.line, text);
+    }
+}
+
+static void look_at_codes(const struct review *review, const struct entitle_grant *grant,
+                          uint16_t set)
+{
+    const struct entitle_range *ranges = review->rules->ranges.at;
+    char text[200], code[32];
+
+    for (uint32_t i = 0; i < grant->range_count; i++) {
+        const struct entitle_range *range = &ranges[grant->ranges_at + i];
+
+        if (is_in_pe_line(review->rules, set, range))
+            continue;
+        snprintf(code, sizeof(code), range->low == range->high ? "%u" : "%u-%u", range->low,
+                 range->high);
+        snprintf(text, sizeof(text), "grant: %s is in no pe line of %.*s", code,
+                 ENTITLE_SHOWN(grant->line.parts[1]));
+        review->diag(review->closure, (int)grant->line.line, text);
+    }
+}
+
+/* A set without a pe line has codes that are granted by number. */
+static void look_at_grants(const struct review *review)
+{
+    const struct entitle_rules *rules = review->rules;
+    const struct entitle_set *sets = rules->sets.at;
+
+    for (size_t i = 0; i < rules->sets.count; i++) {
+        struct known known = { .table = NULL };
+        uint16_t set = (uint16_t)(i + 1);
+        bool has_line = is_in_pe_line(rules, set, &(struct entitle_range){ 0, UINT32_MAX });
+
+        know_all(&known, rules, set);
+        for (size_t k = 0; k < rules->grants.count; k++) {
+            const struct entitle_grant *grant = (const struct entitle_grant *)rules->grants.at + k;
+
+            if (!entitle_same(grant->line.parts[1], sets[i].name))
+                continue;
+            if (known.is_whole)
+                look_at_names(review, grant, &known);
+            if (has_line)
+                look_at_codes(review, grant, set);
+        }
+        md_table_destroy(known.table);
+    }
+}
+
 void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn diag, void *closure)
 {
     const struct review review = { .rules = rules, .diag = diag, .closure = closure };
@@ -136,6 +330,10 @@ void entitle_rules_review(const struct entitle_rules *rules, entitle_diag_fn dia
     }
     for (size_t i = 0; i < rules->fields.count; i++)
         look_at_fields(&review, entitle_fields_at(rules, i));
+    look_at_grants(&review);
+    if (rules->denies_items && rules->denies_posts)
+        look_for_lonely(&review);
+    look_for_secrets(&review);
 }
 
 /* The role has a line of its own in the report. */

@@ -519,6 +519,16 @@ bool entitle_rules_open_to_any(const struct entitle_rules *rules, enum entitle_k
     return kind == ENTITLE_ITEM && !rules->denies_items;
 }
 
+bool entitle_rules_limits(const struct entitle_rules *rules, struct entitle_view name,
+                          struct entitle_answer *out)
+{
+    const struct entitle_user *user = entitle_user_of(rules, name, &out->rules_seen);
+
+    if (user)
+        take_limits(&user->keys, out);
+    return user != NULL;
+}
+
 bool entitle_rules_has_hashes(const struct entitle_rules *rules)
 {
     return rules->decoy.data != NULL;

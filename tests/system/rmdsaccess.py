@@ -33,8 +33,27 @@ def expect(folder, code, said, *words):
 
 
 def write(folder, name, text):
-    with open(os.path.join(folder, name), "w", encoding="ascii") as file:
+    path = os.path.join(folder, name)
+    with open(path, "w", encoding="ascii") as file:
         file.write(text)
+    os.chmod(path, 0o600)
+
+
+def roles_of_a_login(folder):
+    """Those that an authority gives, and those of the claims of a signed token."""
+    write(folder, "claims", "default items deny\ndefault posts deny\npeset P ids=1\nrole r posts=5/9 mounts=2\n"
+          "role vip claim=groups:vip\nuser a auth=jwt role=r\nallow @vip S * do=view\n")
+    ask = ("explain", "claims", "a", "S", "I")
+    expect(folder, 1, "no line fits", *ask)
+    for more in ("roles=vip",), ('claims={"groups":["x","vip"]}',), ("roles=r", 'claims={"groups":"vip"}'):
+        expect(folder, 0, "claims:7  allow @vip S * do=view", *ask, *more)
+    expect(folder, 1, "no line fits", *ask, 'claims={"groups":["x"]}')
+    expect(folder, 1, "there is no role vap", *ask, "roles=vap")
+    expect(folder, 1, "claims=JSON", *ask, "claims={")
+    assert run(folder, "who", "claims", "S", "I", "roles=vip") == (0, "a\n")
+    expect(folder, 0, "limits: mounts=2 posts=5/9\n", "what", "claims", "a")
+    write(folder, "case", 'a S I roles=vip = allow\na S I = deny\na S I claims={"groups":["vip"]} = allow\n')
+    expect(folder, 0, "case: 3 as expected, 0 not", "test", "claims", "case")
 
 
 def what_changes(folder):
@@ -58,6 +77,7 @@ allow bob RDFD *
     assert run(folder, "what", "old", "alice") == (0, """old:3  user alice role=rates
 old:5  role rates mounts=2
 old:6  allow @rates RDFD *
+limits: mounts=2
 what no line fits: items deny, posts allow
 """), run(folder, "what", "old", "alice")
     expect(folder, 1, "eve may not log in: no user line fits", "what", "old", "eve")
@@ -108,6 +128,7 @@ def several_files(folder):
            "check", "whole")
     assert run(folder, "what", "whole", "alice") == (0, """parts/more:1  user alice
 whole:4  allow alice RDFD *
+limits: none
 what no line fits: items deny, posts deny
 """), run(folder, "what", "whole", "alice")
     expect(folder, 0, "user     parts/more:1  user alice", "explain", "whole", "alice", "RDFD", "I")
@@ -138,13 +159,17 @@ def combined(folder):
 
 def main():
     with tempfile.TemporaryDirectory() as folder:
-        with open(os.path.join(folder, "access"), "w", encoding="ascii") as file:
-            file.write(FILE)
-        with open(os.path.join(folder, "bad"), "w", encoding="ascii") as file:
-            file.write("user alice\nalow alice * *\n")
+        write(folder, "access", FILE)
+        write(folder, "bad", "user alice\nalow alice * *\n")
         expect(folder, 0, "access:11: warning: this line decides nothing: line 10", "check", "access")
         expect(folder, 0, "access:10: warning: this line denies posts, too", "check", "access")
-        expect(folder, 0, "access: 0 errors, 3 warnings", "check", "access")
+        expect(folder, 0, "access:7: warning: 1 user line has a secret in clear", "check", "access")
+        expect(folder, 0, "access: 0 errors, 4 warnings", "check", "access")
+        os.chmod(os.path.join(folder, "access"), 0o604)
+        expect(folder, 0, "access: warning: every user can read it", "check", "access")
+        os.chmod(os.path.join(folder, "access"), 0o602)
+        expect(folder, 1, "access: error: every user can write it", "check", "access")
+        os.chmod(os.path.join(folder, "access"), 0o600)
         expect(folder, 1, 'bad:2: error: "alow" is not a statement', "check", "bad")
         expect(folder, 2, "No such file", "check", "gone")
         code, said = run(folder, "explain", "access", "alice", "RDFD", "BT.L", "lock=0301025625c0")
@@ -152,7 +177,8 @@ def main():
   user     access:5  user alice role=rates
   name     access:9  allow @rates RDFD *  -> allow
   content  access:4  content RDFD lock nolock=deny
-  code     access:3  pe IDN 5625 LSE & (EQ2000 | MONEY2000)  -> 5625 is not held
+  code     access:3  pe IDN 5625 LSE & (EQ2000 | MONEY2000)  -> 5625 is not held: LSE no, EQ2000 no, MONEY2000 no
+  remedy   grant alice IDN LSE,EQ2000
   told     "Access Denied: User req to PE(5625)"
 """), said
         expect(folder, 1, '"the user is disabled"', "explain", "access", "carol", "RDFD", "BT.L")
@@ -191,6 +217,7 @@ def main():
         combined(folder)
         who_has_expired(folder)
         several_files(folder)
+        roles_of_a_login(folder)
         expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")
     print("all good")
 

@@ -14,6 +14,7 @@
 #include "entitle/entitle.h"
 
 #define DEFAULTS "default items deny\ndefault posts deny\n"
+#define OPEN     "default items allow\ndefault posts allow\n"
 
 static char told[2048];
 
@@ -55,6 +56,41 @@ static void a_file_that_says_all_has_no_warning(void **state)
                                         "allow alice RDFD *.O domain=6\n"
                                         "allow alice RDFD *.O do=post\n"),
                         "");
+}
+
+static void a_user_that_no_line_is_about_is_told(void **state)
+{
+    static const char deny[] = "default items deny\ndefault posts deny\n";
+    char text[500];
+
+    (void)state;
+    snprintf(text, sizeof(text),
+             "%srole r claim=g:r\nuser a\nuser b auth=none\nuser c role=r\nuser d*\nuser e\n"
+             "user f auth=jwt\nuser g auth=none\nallow e RDFD * do=publish\nallow g* RDFD *\n",
+             deny);
+    assert_string_equal(review(text), "5: user b: he has no role, and no allow line is about him: "
+                                      "nothing is allowed\n");
+    assert_string_equal(review("default items deny\ndefault posts allow\nuser a\n"), "");
+}
+
+static void secrets_in_clear_are_told_once(void **state)
+{
+    (void)state;
+    assert_string_equal(review(OPEN "user a\nuser b password=x\nuser c token=y\n"),
+                        "4: 2 user lines have a secret in clear; make hash= and tokenhash= with: "
+                        "rmdsaccess hash, rmdsaccess tokenhash\n");
+}
+
+static void a_grant_of_what_no_pe_line_has_is_told(void **state)
+{
+    (void)state;
+    assert_string_equal(review(OPEN
+                               "peset IDN ids=1\npeset B ids=2\npe IDN 62,100-149 NYSE & "
+                               "(X | Y)\nuser a\ngrant a IDN NYSE,Y,NYS,62,120-200,150,150-160\n"
+                               "grant a B 7,*\ngrant * IDN *\n"),
+                        "7: grant: NYS is in no pe line of IDN\n"
+                        "7: grant: 150 is in no pe line of IDN\n"
+                        "7: grant: 150-160 is in no pe line of IDN\n");
 }
 
 static void a_missing_default_is_said(void **state)
@@ -101,7 +137,7 @@ static void a_line_of_which_a_part_counts_is_not(void **state)
 static void a_user_line_that_nobody_comes_to_is_said(void **state)
 {
     (void)state;
-    assert_string_equal(review(DEFAULTS "user a*\nuser alice password=x\nuser bob\nuser bob\n"),
+    assert_string_equal(review(OPEN "user a*\nuser alice mounts=1\nuser bob\nuser bob\n"),
                         "4: user alice: nobody comes to this line: line 3 fits first\n"
                         "6: user bob: nobody comes to this line: line 5 fits first\n");
 }
@@ -159,7 +195,8 @@ static void each_step_of_a_verdict_names_its_line(void **state)
     assert_int_equal(ask(rules, ENTITLE_ITEM, lock), ENTITLE_DENY);
     assert_string_equal(told, "name 7 allow\ncontent 3 \n"
                               "code 0 62 is held: granted by its number\n"
-                              "code 2 5625 is not held\n");
+                              "code 2 5625 is not held: LSE no\n"
+                              "remedy 0 grant alice IDN LSE\n");
     assert_int_equal(ask(rules, ENTITLE_POST, lock), ENTITLE_DENY);
     assert_string_equal(told, "name 7 allow\npost 8 deny\n");
     entitle_rules_destroy(rules);
@@ -178,10 +215,34 @@ static void who_has_expired_is_said_once(void **state)
     entitle_rules_destroy(rules);
 }
 
+static void a_remedy_grants_no_more_than_it_takes(void **state)
+{
+    static const struct entitle_view lock = { "\x03\x01\x02\x56\x25\xc0", 6 };
+    static const struct entitle_view other = { "\x03\x01\x02\x7c", 4 };
+    struct entitle_rules *rules = rules_of("peset IDN ids=258\n"
+                                           "pe IDN 5625 LSE & (EQ2000 | MONEY2000) & BASE\n"
+                                           "content RDFD lock\n"
+                                           "user alice\n"
+                                           "grant alice IDN BASE\n");
+
+    (void)state;
+    assert_int_equal(ask(rules, ENTITLE_ITEM, lock), ENTITLE_DENY);
+    assert_string_equal(told, "name 0 no line fits, the default is to allow\ncontent 3 \n"
+                              "code 2 5625 is not held: LSE no, EQ2000 no, MONEY2000 no, BASE yes\n"
+                              "remedy 0 grant alice IDN LSE,EQ2000\n");
+    assert_int_equal(ask(rules, ENTITLE_ITEM, other), ENTITLE_DENY);
+    assert_non_null(strstr(told, "code 0 7 is neither granted nor in a pe line: not held\n"
+                                 "remedy 0 grant alice IDN 7\n"));
+    entitle_rules_destroy(rules);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_that_says_all_has_no_warning),
+        cmocka_unit_test(a_user_that_no_line_is_about_is_told),
+        cmocka_unit_test(secrets_in_clear_are_told_once),
+        cmocka_unit_test(a_grant_of_what_no_pe_line_has_is_told),
         cmocka_unit_test(a_missing_default_is_said),
         cmocka_unit_test(an_old_denial_is_said_to_deny_posts),
         cmocka_unit_test(a_line_that_decides_nothing_is_said),
@@ -189,6 +250,7 @@ int main(void)
         cmocka_unit_test(a_user_line_that_nobody_comes_to_is_said),
         cmocka_unit_test(who_has_expired_is_said_once),
         cmocka_unit_test(each_step_of_a_verdict_names_its_line),
+        cmocka_unit_test(a_remedy_grants_no_more_than_it_takes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

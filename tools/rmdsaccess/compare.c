@@ -71,6 +71,42 @@ static struct entitle_view text_of(const struct lines *lines, size_t at)
 
 /* ---- what ---- */
 
+static void tell_rate(const char *name, uint32_t per_second, uint32_t burst)
+{
+    if (per_second)
+        printf(" %s=%u/%u", name, per_second, burst);
+}
+
+/* Of his line and of his roles, as p2ps takes them. */
+static void tell_limits(const struct access_text *file, struct entitle_view user)
+{
+    struct entitle_answer limits = { 0 };
+    const struct {
+        const char *name;
+        uint32_t value;
+    } counts[] = {
+        { "mounts", entitle_rules_limits(file->rules, user, &limits) ? limits.mounts_max : 0 },
+        { "positions", limits.positions_max },
+        { "items", limits.items_max },
+    };
+
+    printf("limits:");
+    for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+        if (counts[i].value)
+            printf(" %s=%u", counts[i].name, counts[i].value);
+    }
+    tell_rate("requests", limits.requests_per_s, limits.requests_burst);
+    tell_rate("posts", limits.posts_per_s, limits.posts_burst);
+    tell_rate("messages", limits.messages_per_s, limits.messages_burst);
+    printf("%s%s%s\n", limits.is_snapshot_only ? " stream=no" : "",
+           limits.needs_tls ? " tls=yes" : "",
+           limits.mounts_max || limits.positions_max || limits.items_max || limits.requests_per_s ||
+                   limits.posts_per_s || limits.messages_per_s || limits.is_snapshot_only ||
+                   limits.needs_tls
+               ? ""
+               : " none");
+}
+
 int access_what(const char *const words[], size_t count)
 {
     struct access_text file;
@@ -89,6 +125,8 @@ int access_what(const char *const words[], size_t count)
         access_text_place(&file, lines.numbers[i], place, sizeof(place));
         printf("%s  %.*s\n", place, (int)text.length, text.data);
     }
+    if (is_known)
+        tell_limits(&file, view(words[1]));
     if (is_known)
         printf("what no line fits: items %s, posts %s\n",
                entitle_rules_denies(file.rules, ENTITLE_ITEM) ? "deny" : "allow",
@@ -140,7 +178,7 @@ static int read_case(char *line, struct one_case *out)
 /* Each case to `judge`, with the line as it was; the exit code. */
 static int read_cases(const char *path,
                       void (*judge)(void *self, unsigned line, const char *text,
-                                    const struct one_case *one),
+                                    struct one_case *one),
                       void *self)
 {
     static struct one_case one;
@@ -176,12 +214,10 @@ static int read_cases(const char *path,
     return code;
 }
 
-static bool allows(const struct access_text *file, const struct one_case *one,
+static bool allows(const struct access_text *file, struct one_case *one,
                    struct entitle_answer *answer)
 {
-    struct entitle_query query = one->question.query;
-
-    return access_judge(file, &query, answer) == ENTITLE_ALLOW;
+    return access_judge(file, &one->question, answer) == ENTITLE_ALLOW;
 }
 
 /* ---- test ---- */
@@ -192,7 +228,7 @@ struct testing {
     unsigned passed, failed;
 };
 
-static void test_one(void *self, unsigned line, const char *text, const struct one_case *one)
+static void test_one(void *self, unsigned line, const char *text, struct one_case *one)
 {
     struct testing *testing = self;
     struct entitle_answer answer;
@@ -403,7 +439,7 @@ static void compare_common(struct difference *difference)
     free(new);
 }
 
-static void compare_case(void *self, unsigned line, const char *text, const struct one_case *one)
+static void compare_case(void *self, unsigned line, const char *text, struct one_case *one)
 {
     struct difference *difference = self;
     struct entitle_answer answer;

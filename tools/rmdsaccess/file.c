@@ -7,6 +7,7 @@
 #include <time.h>
 
 #include "base/err.h"
+#include "base/secret.h"
 #include "conf/options.h"
 #include "entitle/entitle.h"
 #include "rules.h"
@@ -103,27 +104,43 @@ static bool keep(struct access_text *file, const char *path, const char *text, s
     return true;
 }
 
+/* As the daemons look at it. */
+static void look_at_readers(struct access_text *file, FILE *in, const char *path)
+{
+    char why[640];
+    enum md_secret_state state =
+        md_secret_look(fileno(in), path, MD_SECRET_RULES, why, sizeof(why));
+
+    if (state == MD_SECRET_FINE || !file->looks_at_readers)
+        return;
+    file->errors += state == MD_SECRET_REFUSED;
+    file->warnings += state == MD_SECRET_OPEN;
+    add(file, state == MD_SECRET_REFUSED ? "error" : "warning", path, 0, why + strlen(path) + 2);
+}
+
 static char *read_part(void *self, const char *path, size_t *length, char *why, size_t size)
 {
     FILE *in = fopen(path, "rb");
     char *text = in ? read_all(in, length) : NULL;
 
     snprintf(why, size, "%s", strerror(errno));
-    if (in)
-        fclose(in);
     if (text && !keep(self, path, text, *length)) {
         snprintf(why, size, "no memory");
         free(text);
         text = NULL;
     }
+    if (text)
+        look_at_readers(self, in, path);
+    if (in)
+        fclose(in);
     return text;
 }
 
-int access_text_read(const char *path, struct access_text *out)
+int access_text_read(const char *path, bool looks_at_readers, struct access_text *out)
 {
     const struct entitle_reader reader = { .read = read_part, .self = out };
 
-    *out = (struct access_text){ .path = path };
+    *out = (struct access_text){ .path = path, .looks_at_readers = looks_at_readers };
     int err = entitle_rules_create_from(path, &reader, on_error, out, &out->rules);
     if (err == MD_OK || err == MD_ERR_MALFORMED)
         return MD_EXIT_OK;
@@ -163,7 +180,7 @@ void access_text_tell(struct access_text *file)
             printf("%s:%d: %s: %s\n", file->parts[one->part].path, one->line, one->severity,
                    one->text);
         else
-            printf("%s: %s: %s\n", file->path, one->severity, one->text);
+            printf("%s: %s: %s\n", file->parts[one->part].path, one->severity, one->text);
     }
 }
 

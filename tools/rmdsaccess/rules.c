@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "conf/options.h"
 #include "entitle/entitle.h"
+#include "jwt/jwt.h"
 
 static struct entitle_view view(const char *text)
 {
@@ -18,7 +19,7 @@ static struct entitle_view view(const char *text)
 
 int access_read_whole(const char *path, struct access_text *file)
 {
-    int code = access_text_read(path, file);
+    int code = access_text_read(path, false, file);
 
     if (code != MD_EXIT_OK || file->rules)
         return code;
@@ -34,7 +35,7 @@ int access_check(const char *const words[], size_t count)
     struct access_text file;
 
     (void)count;
-    int code = access_text_read(words[0], &file);
+    int code = access_text_read(words[0], true, &file);
     if (code != MD_EXIT_OK)
         return code;
     access_text_review(&file);
@@ -81,6 +82,31 @@ static bool read_tls(struct access_question *question, const char *value)
     return question->query.is_plain || strcmp(value, "yes") == 0;
 }
 
+static void keep_claim(void *self, struct rwf_bytes name, struct rwf_bytes value)
+{
+    struct access_question *question = self;
+    char *at = question->claims + question->claims_length;
+    size_t length = name.length + value.length + 2;
+
+    if (value.length == 0 || question->claims_length > sizeof(question->claims))
+        return;
+    if (length > sizeof(question->claims) - question->claims_length) {
+        question->claims_length = sizeof(question->claims) + 1; /* p2ps refuses it, too */
+        return;
+    }
+    memcpy(at, name.data, name.length);
+    at[name.length] = '\0';
+    memcpy(at + name.length + 1, value.data, value.length);
+    at[length - 1] = '\0';
+    question->claims_length += length;
+}
+
+static bool read_claims(struct access_question *question, const char *value)
+{
+    return jwt_claims_tell(rwf_text(value), keep_claim, question) &&
+           question->claims_length <= sizeof(question->claims);
+}
+
 static bool read_word(struct access_question *question, const char *word)
 {
     struct entitle_query *query = &question->query;
@@ -93,6 +119,8 @@ static bool read_word(struct access_question *question, const char *word)
         { "domain=", NULL, read_domain },
         { "lock=", NULL, read_lock },
         { "tls=", NULL, read_tls },
+        { "claims=", NULL, read_claims },
+        { "roles=", &question->roles, NULL },
         { "from=", &query->host, NULL },
         { "application=", &query->application, NULL },
         { "position=", &query->position, NULL },
@@ -128,7 +156,8 @@ bool access_question_read(struct access_question *question, const char *service,
             continue;
         fprintf(stderr,
                 "rmdsaccess: \"%s\": do=view|post|private, domain=NUMBER, lock=HEX, from=ADDRESS, "
-                "application=ID, position=TEXT or tls=yes|no is expected\n",
+                "application=ID, position=TEXT, tls=yes|no, roles=ROLE,... or claims=JSON (8,192 "
+                "bytes of texts) is expected\n",
                 words[i]);
         return false;
     }
@@ -159,15 +188,45 @@ static void on_step(void *self, const char *step, uint32_t line, const char *tex
     fprintf(steps->out, "%s\n", text);
 }
 
-enum entitle_verdict access_judge(const struct access_text *file, struct entitle_query *query,
+/* The roles that roles= and claims= give in this file. False: there are too many. */
+static bool give_roles(const struct access_text *file, struct access_question *question)
+{
+    const struct entitle_view claims = { question->claims, question->claims_length };
+    size_t used = question->roles.length;
+    struct entitle_view which;
+
+    if (used + 2 > sizeof(question->given))
+        return false;
+    memcpy(question->given, question->roles.data ? question->roles.data : "", used);
+    question->given[used] = '\0';
+    if (used && claims.length)
+        question->given[used++] = ',';
+    if (claims.length && !entitle_rules_claimed_roles(file->rules, claims, question->given + used,
+                                                      sizeof(question->given) - used))
+        return false;
+    used = strlen(question->given);
+    if (used && question->given[used - 1] == ',')
+        used--;
+    question->query.roles = (struct entitle_view){ question->given, used };
+    if (used && entitle_rules_unknown(file->rules, question->query.roles, &which))
+        fprintf(stderr, "rmdsaccess: %s: there is no role %.*s\n", file->path, (int)which.length,
+                which.data);
+    return true;
+}
+
+enum entitle_verdict access_judge(const struct access_text *file, struct access_question *question,
                                   struct entitle_answer *answer)
 {
-    struct entitle_query login = *query;
-
+    if (!give_roles(file, question)) {
+        *answer = (struct entitle_answer){ .verdict = ENTITLE_DENY };
+        snprintf(answer->text, sizeof(answer->text), "the session has too many roles");
+        return answer->verdict;
+    }
+    struct entitle_query login = question->query;
     login.kind = ENTITLE_LOGIN;
     if (entitle_rules_judge(file->rules, &login, answer) != ENTITLE_ALLOW)
         return ENTITLE_DENY;
-    return entitle_rules_judge(file->rules, query, answer);
+    return entitle_rules_judge(file->rules, &question->query, answer);
 }
 
 static int explain(const struct access_text *file, struct access_question *question,
@@ -184,7 +243,7 @@ static int explain(const struct access_text *file, struct access_question *quest
     question->query.user = view(user);
     question->query.step = on_step;
     question->query.step_self = &steps;
-    bool allows = access_judge(file, &question->query, &answer) == ENTITLE_ALLOW;
+    bool allows = access_judge(file, question, &answer) == ENTITLE_ALLOW;
     if (answer.needs_lock && question->query.permission_data.length == 0)
         fprintf(steps.out, "  %-8s none is given (lock=HEX): the item has no permission data\n",
                 "lock");
@@ -248,6 +307,8 @@ int access_who(const char *const words[], size_t count)
     int code = access_read_whole(words[0], &file);
     if (code != MD_EXIT_OK)
         return code;
+    if (!give_roles(&file, &question))
+        fputs("rmdsaccess: too many roles: some do not count\n", stderr);
     entitle_rules_users(file.rules, on_user,
                         &(struct search){ .file = &file, .question = &question });
     access_text_free(&file);

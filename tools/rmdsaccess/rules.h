@@ -38,10 +38,12 @@ struct access_text {
     struct entitle_rules *rules; /* NULL: it has mistakes */
     struct access_finding *findings;
     size_t count, errors, warnings;
+    bool looks_at_readers; /* of the files */
 };
 
-/* MD_EXIT_OK, also with mistakes; or the exit code, and the reason was printed. */
-int access_text_read(const char *path, struct access_text *out);
+/* MD_EXIT_OK, also with mistakes; or the exit code, and the reason was printed. It is a mistake
+ * that every user can write a file, if somebody looks. */
+int access_text_read(const char *path, bool looks_at_readers, struct access_text *out);
 /* Adds what entitle_rules_review() finds. */
 void access_text_review(struct access_text *file);
 /* All that was found, by line; "FILE:LINE: error: ...". */
@@ -58,6 +60,10 @@ void access_text_place(const struct access_text *file, unsigned line, char *out,
 struct access_question {
     struct entitle_query query;
     char lock[32768];
+    struct entitle_view roles; /* that the login gives him, as roles= names them */
+    char claims[8192];         /* of a signed token: name, zero, value, zero, and so on */
+    size_t claims_length;
+    char given[2048]; /* roles by both, of the file that is asked */
 };
 
 /* A file without a mistake, or the exit code; the mistakes were printed. */
@@ -66,7 +72,7 @@ int access_read_whole(const char *path, struct access_text *file);
 bool access_question_read(struct access_question *question, const char *service, const char *item,
                           const char *const words[], size_t count);
 /* May the user log in, and then the rest? */
-enum entitle_verdict access_judge(const struct access_text *file, struct entitle_query *query,
+enum entitle_verdict access_judge(const struct access_text *file, struct access_question *question,
                                   struct entitle_answer *answer);
 
 /* ---- hash.c ---- */
