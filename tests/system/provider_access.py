@@ -178,7 +178,7 @@ def a_bad_file_lets_nobody_publish(bed):
 
 
 def a_connection_has_to_be_as_the_file_says(bed):
-    """TLS, the name in a certificate, and its number; what a reload does not let in any more ends."""
+    """TLS, the name in a certificate, its number; what a reload does not let in any more ends."""
     certificates.authority(bed)
     certificates.issue(bed, "feed", "/O=Firm/CN=feed")
     write(bed, "user feed auth=cert tls=yes\nuser other tls=yes\nallow * SENT * do=publish\n")
@@ -190,14 +190,17 @@ def a_connection_has_to_be_as_the_file_says(bed):
     tells(bed, "refuses the login of user other.*other must use TLS")
     end(plain)
     publisher = publish(bed, "feed", "SENT", "-host", f"localhost:{PORT + 1}", "-E", "tls",
-                        "-tlsCaFile", "ca.pem", "-tlsCertFile", "feed.pem", "-tlsKeyFile", "feed.key")
+                        "-tlsCaFile", "ca.pem", "-tlsCertFile", "feed.pem",
+                        "-tlsKeyFile", "feed.key")
     bed.said("src_dist.1", "service SENT is up")
-    write(bed, f"user feed auth=cert\nallow * SENT * do=publish\nrevoked cert={certificates.serial_of(bed, 'feed')}\n")
+    serial = certificates.serial_of(bed, "feed")
+    write(bed, f"user feed auth=cert\nallow * SENT * do=publish\nrevoked cert={serial}\n")
     bed.running["src_dist.1"].signal(signal.SIGHUP)
     bed.said("src_dist.1", "its login ends: the certificate is revoked")
     bed.said("src_dist.1", "service SENT is down")
     tells(bed, "refuses the login of user feed.*the certificate is revoked")
-    daemons.until(lambda: "the end is counted", lambda: bed.value("src_dist.1", "src_dist.loginsEnded") == 1)
+    daemons.until(lambda: "the end is counted",
+                  lambda: bed.value("src_dist.1", "src_dist.loginsEnded") == 1)
     end(publisher)
     bed.stop("src_dist.1")
 
