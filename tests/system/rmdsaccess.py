@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """rmdsaccess.py - the access file as rmdsaccess checks and explains it, and permission data as it prints them."""
 # SPDX-License-Identifier: Apache-2.0
+import json
 import os
 import subprocess
 import tempfile
@@ -99,6 +100,34 @@ carol: + may log in
     write(folder, "none", "bob RDFD\n")
     expect(folder, 1, "none:1: USER SERVICE ITEM", "test", "old", "none")
     expect(folder, 2, "No such file", "test", "old", "gone")
+
+
+def which_sessions_end(folder):
+    """Those of two p2ps, as rmdsmon prints them."""
+    def mount(number, user, host, kind="RSSL", **more):
+        values = {"user": user, "host": host, "kind": kind, "position": "10.1.0.7/net",
+                  "applicationId": "256", "items": 7, **more}
+        return {f"p2ps.mount.{number}.{name}": value for name, value in values.items()}
+    first = {**mount("0.1", "alice", "10.1.0.7:5122 TLSv1.3 (desk7)", "RSSL/tls"),
+             **mount("0.2", "bob", "10.2.0.1:9"), "p2ps.worker.0.mounts": 2}
+    second = {**mount("0.1", "carol", "10.1.0.8:1"), "p2ps.state": "up",
+              **mount("1.7", "dave", "[::1]:2", applicationId="300")}
+    instances = [{"name": "p2ps.1", "values": first}, {"name": "p2ps.2", "values": second}]
+    write(folder, "now", json.dumps({"instances": instances}))
+    old = "user alice\nuser bob\nuser carol password=x\nuser dave\n"
+    new = "user alice tls=yes\nuser bob from=10.1.0.0/16\nuser carol password=y\nuser dave application=300\n"
+    for name, text in (("was", old), ("is", new)):
+        write(folder, name, "default items allow\ndefault posts allow\n" + text)
+    assert run(folder, "diff", "was", "is", "sessions=now") == (1, """\
+0.2 bob 10.2.0.1:9: - ends: the user may not come from this address
+0.1 carol 10.1.0.8:1: - ends if it came by password or token: these have changed
+2 of 4 sessions
+"""), run(folder, "diff", "was", "is", "sessions=now")
+    assert run(folder, "diff", "was", "was", "sessions=now") == (0, "0 of 4 sessions\n")
+    for text in "{", "{}", '{"p2ps.mount.0.1.user": 7}', '{"p2ps.mount.user": "a"}':
+        write(folder, "odd", text)
+        expect(folder, 2, "rmdsmon -once -json", "diff", "was", "is", "sessions=odd")
+    expect(folder, 2, "No such file", "diff", "was", "is", "sessions=gone")
 
 
 def who_has_expired(folder):
@@ -218,6 +247,7 @@ def main():
         who_has_expired(folder)
         several_files(folder)
         roles_of_a_login(folder)
+        which_sessions_end(folder)
         expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")
     print("all good")
 

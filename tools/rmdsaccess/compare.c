@@ -8,6 +8,7 @@
 #include "conf/options.h"
 #include "entitle/entitle.h"
 #include "rules.h"
+#include "sessions.h"
 
 #define CASE_WORDS 16
 
@@ -466,7 +467,9 @@ int access_diff(const char *const words[], size_t count)
         return code;
     }
     struct difference difference = { .old = &old, .new = &new, .is_old = true };
-    if (count == 3) {
+    if (count == 3 && strncmp(words[2], "sessions=", 9) == 0) {
+        code = access_sessions(&old, &new, words[2] + 9, &difference.count);
+    } else if (count == 3) {
         code = read_cases(words[2], compare_case, &difference);
     } else {
         compare_defaults(&difference);

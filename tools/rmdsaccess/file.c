@@ -84,6 +84,18 @@ static char *read_all(FILE *in, size_t *length)
     return NULL;
 }
 
+char *access_file_read(const char *path, size_t *length)
+{
+    FILE *in = fopen(path, "rb");
+    char *text = in ? read_all(in, length) : NULL;
+    int error = errno;
+
+    if (in)
+        fclose(in);
+    errno = error;
+    return text;
+}
+
 static bool keep(struct access_text *file, const char *path, const char *text, size_t length)
 {
     struct access_part *more = realloc(file->parts, (file->part_count + 1) * sizeof(*file->parts));

@@ -44,6 +44,8 @@ struct access_text {
 /* MD_EXIT_OK, also with mistakes; or the exit code, and the reason was printed. It is a mistake
  * that every user can write a file, if somebody looks. */
 int access_text_read(const char *path, bool looks_at_readers, struct access_text *out);
+/* All of a file, from malloc(). NULL with errno. */
+char *access_file_read(const char *path, size_t *length);
 /* Adds what entitle_rules_review() finds. */
 void access_text_review(struct access_text *file);
 /* All that was found, by line; "FILE:LINE: error: ...". */
