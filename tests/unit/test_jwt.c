@@ -354,6 +354,20 @@ static void texts_of_a_good_token_are_told(void **state)
     assert_string_equal(told.text, "");
 }
 
+static void claims_that_nobody_has_signed_are_told_to_a_tool(void **state)
+{
+    static const char *const odd[] = { "", "{", "[]", "{\"a\":\"x\",\"a\":\"y\"}",
+                                       "{\"a\":\"x\\u0000y\"}" };
+    struct told told = { "" };
+
+    (void)state;
+    assert_true(jwt_claims_tell(rwf_text("{\"groups\":[\"rates\",7,\"fx\"],\"scope\":\"a b\"}"),
+                                tell, &told));
+    assert_string_equal(told.text, "groups=rates groups=fx scope=a scope=b ");
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++)
+        assert_false(jwt_claims_tell(rwf_text(odd[i]), tell, &told));
+}
+
 static void an_opaque_token_is_none(void **state)
 {
     (void)state;
@@ -499,6 +513,7 @@ int main(void)
         TEST(issuer_audience_and_scope_must_fit),
         TEST(a_refusal_quotes_no_control_bytes),
         TEST(texts_of_a_good_token_are_told),
+        TEST(claims_that_nobody_has_signed_are_told_to_a_tool),
         TEST(an_opaque_token_is_none),
         TEST(what_a_token_says_can_be_read_to_refuse_it),
         TEST(keys_that_are_of_no_use_are_passed_over),
