@@ -69,6 +69,12 @@ struct stream *consumer_stream(struct consumer *c, int32_t id)
     return NULL;
 }
 
+/* How many updates a merged one stands for. */
+bool consumer_wants_info(const struct consumer *c)
+{
+    return c->world->lines.is_on && c->number % 2;
+}
+
 static struct stream *stream_take(struct consumer *c, enum stream_kind kind, uint32_t item)
 {
     for (uint32_t i = 0; i < STREAMS_MAX; i++) {
@@ -110,6 +116,7 @@ static struct omm_item_request request_of(const struct consumer *c, const struct
         .is_streaming = s->kind != STREAM_SNAPSHOT,
         .is_private = s->kind == STREAM_PRIVATE,
         .key_in_updates = s->has_key,
+        .conf_info_in_updates = consumer_wants_info(c),
         .pause = s->is_paused,
         .has_view = s->has_view,
         .key = { .flags = RWF_KEY_HAS_SERVICE_ID | RWF_KEY_HAS_NAME | RWF_KEY_HAS_NAME_TYPE,

@@ -47,6 +47,7 @@ static void field_take(struct content *out, int16_t id, uint32_t value)
         break;
     case FIELD_PERMISSION:
         out->permission = value;
+        out->has_permission = true;
         break;
     case FIELD_MIX:
         out->mix = value;
@@ -84,24 +85,4 @@ bool content_read(const struct rwf_msg *msg, struct content *out)
     }
     out->is_read = rc == 0;
     return out->is_read;
-}
-
-/* Views hold the five fields common to all messages. */
-const char *content_check(const struct content *content, bool is_image, bool is_view)
-{
-    bool has_eighth = is_image || content->counter % 8 == 0;
-
-    if (!content->is_read)
-        return "not a message of the provider";
-    if (content->mix != content_mix(content->item, content->counter))
-        return "its fields are not of one counter";
-    if (is_view)
-        return content->count == 5 ? NULL : "not the fields of the view";
-    if (content->has_eighth != has_eighth)
-        return has_eighth ? "a field is missing" : "a field too many";
-    if (has_eighth && content->eighth != content->counter / 8)
-        return "a field is older than the others";
-    if (!is_image && content->parts)
-        return "an update with fields of an image";
-    return NULL;
 }

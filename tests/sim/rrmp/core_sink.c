@@ -156,17 +156,23 @@ static bool at_sink(const struct world *world, const struct proc *proc, uint32_t
     return number != RRMP_ITEM_NONE && rrmp_sink_item_info(proc->sink, number, out);
 }
 
-static bool at_source(const struct proc *proc, uint32_t item, struct rrmp_source_item *out)
+/* The engine's number of the item, or RRMP_ITEM_NONE. */
+static uint32_t number_at_source(const struct proc *proc, uint32_t item)
 {
     uint8_t key[RRMP_KEY_SIZE_MAX];
     struct rrmp_view view = { key, key_of(item, key) };
+    uint32_t number = RRMP_ITEM_NONE;
 
-    for (uint16_t svc = 0; svc < SERVICES_MAX; svc++) {
-        uint32_t number = rrmp_source_item_find(proc->source, svc, view);
-        if (number != RRMP_ITEM_NONE)
-            return rrmp_source_item_info(proc->source, number, out);
-    }
-    return false;
+    for (uint16_t svc = 0; svc < SERVICES_MAX && number == RRMP_ITEM_NONE; svc++)
+        number = rrmp_source_item_find(proc->source, svc, view);
+    return number;
+}
+
+static bool at_source(const struct proc *proc, uint32_t item, struct rrmp_source_item *out)
+{
+    uint32_t number = number_at_source(proc, item);
+
+    return number != RRMP_ITEM_NONE && rrmp_source_item_info(proc->source, number, out);
 }
 
 /* How items in each p2ps have moved since the last look. */
@@ -203,6 +209,39 @@ static uint32_t holders_of(const struct world *world, const struct proc *source,
     return holders;
 }
 
+/* ---- at rest: consumers have the image of their src_dist, less what is left out ---- */
+
+static void compare(struct world *world, const struct consumer *c, const struct stream *s,
+                    const struct content *image)
+{
+    bool has_eighth = !s->has_view && !(lines_of(world, s->item)->drop & DROP_EIGHTH);
+
+    if (c->is_low && GUARDED(s->item))
+        return; /* it lacks updates */
+    if (s->counter != image->counter || (has_eighth && s->eighth != image->eighth))
+        world_fail(world, "R5", "consumer %u item %u: %u with %u, its src_dist has %u with %u",
+                   c->number, s->item, s->counter, s->eighth, image->counter, image->eighth);
+    world->coverage->images_compared++;
+}
+
+static void compare_images(struct world *world, const struct proc *proc, uint32_t item)
+{
+    struct outside *outside = world->outside;
+    uint32_t number = number_at_source(proc, item);
+    struct content image;
+
+    if (number == RRMP_ITEM_NONE || !core_source_image(proc, number, &image))
+        return;
+    for (uint32_t c = 0; c < outside->consumer_count; c++) {
+        const struct consumer *consumer = &outside->consumers[c];
+        for (uint32_t k = 0; k < STREAMS_MAX; k++) {
+            const struct stream *s = &consumer->streams[k];
+            if (s->kind == STREAM_SHARED && s->item == item && s->maker == proc->serial)
+                compare(world, consumer, s, &image);
+        }
+    }
+}
+
 static void check_source(struct world *world, const struct proc *proc)
 {
     const struct srcdist_core_stats *stats = srcdist_core_stats(proc->srcdist);
@@ -214,6 +253,7 @@ static void check_source(struct world *world, const struct proc *proc)
         uint32_t holders = holders_of(world, proc, i);
         uint32_t open = 0;
 
+        compare_images(world, proc, i);
         for (uint32_t k = 0; k < outside->provider_count; k++)
             open += outside->providers[k].proc == proc->number && outside->providers[k].ids[i] > 0;
         if ((is_there ? info.requester_count : 0) != holders)

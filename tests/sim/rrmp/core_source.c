@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "cores.h"
+#include "srcdist/core/private.h"
 
 static struct srcdist_service_config service_config(void *owner, struct rwf_bytes name)
 {
@@ -42,10 +43,14 @@ static void start(struct world *world, struct proc *proc)
         .message_max = 4096,
         .republish_ns = 5 * SEC,
         .grace_ns = 2 * SEC,
+        .pending_bytes_max = world->lines.pending_bytes,
     };
 
     snprintf(name, sizeof(name), "host%u.src_dist.%u", proc->node, proc->number);
     if (srcdist_core_create(&config, &proc->srcdist) != 0)
+        abort();
+    struct rates *rules = lines_rules(world);
+    if (rules && srcdist_core_rates_set(proc->srcdist, world->now_ns, rules) != 0)
         abort();
     proc->source = srcdist_core_source(proc->srcdist);
     providers_start(world, proc);
@@ -75,6 +80,15 @@ static void fini(struct world *world, struct proc *proc)
     providers_lost(world, proc);
     srcdist_core_destroy(proc->srcdist);
     proc->srcdist = NULL;
+}
+
+bool core_source_image(const struct proc *proc, uint32_t item, struct content *out)
+{
+    const struct cache_image *image = proc->srcdist->items[item].image;
+    const struct rwf_msg msg = { .container = RWF_TYPE_FIELD_LIST,
+                                 .payload = cache_image_fields(image) };
+
+    return cache_image_is_valid(image) && content_read(&msg, out);
 }
 
 static const char *check(const struct proc *proc)

@@ -53,6 +53,7 @@ struct content {
     uint32_t parts; /* bits */
     uint32_t count; /* of fields */
     bool has_eighth;
+    bool has_permission;
     bool is_read;
 };
 
@@ -60,8 +61,6 @@ uint32_t content_mix(uint32_t item, uint32_t counter);
 void content_image(struct rwf_encoder *enc, const struct content *content, uint16_t part);
 void content_update(struct rwf_encoder *enc, const struct content *content);
 bool content_read(const struct rwf_msg *msg, struct content *out);
-/* What is wrong with it, or NULL. */
-const char *content_check(const struct content *content, bool is_image, bool is_view);
 
 /* ---- provider.c ---- */
 
@@ -119,6 +118,8 @@ void provider_better(struct world *world, const struct event *event);
 void provider_connect(struct world *world, uint32_t number, uint32_t epoch);
 void providers_update(struct world *world, uint32_t item);
 void providers_private_update(struct world *world);
+/* A provider gave an image of a counter in that range. */
+bool item_was_refreshed(const struct world *world, uint32_t item, uint32_t first, uint32_t last);
 /* One of the plan's faults, as often as it says; `ticks` in all. */
 void providers_faults(struct world *world, uint32_t ticks);
 void provider_lose(struct world *world, struct provider *provider, uint64_t pause_ns);
@@ -140,6 +141,8 @@ struct stream {
     int32_t id;
     uint32_t item;
     uint32_t counter;
+    uint32_t maker; /* of the last data */
+    uint32_t eighth;
     uint32_t parts; /* bits of the image coming in */
     uint32_t part_count;
     uint8_t group[4];
@@ -245,6 +248,7 @@ void consumers_check_end(struct world *world);
 void consumer_end(struct consumer *c);
 struct stream *consumer_open(struct consumer *c, uint32_t item);
 struct stream *consumer_stream(struct consumer *c, int32_t id);
+bool consumer_wants_info(const struct consumer *c);
 void consumer_stop(struct consumer *c, uint64_t time_ns);
 void consumer_follow(struct consumer *c);
 void consumer_leave(struct consumer *c);
@@ -257,6 +261,8 @@ bool is_item(const struct world *world, uint32_t item);
 extern const struct proc_ops core_source_ops;
 extern const struct proc_ops core_sink_ops;
 void cores_look(struct world *world);
+/* The image of an item, by the engine's number, that the src_dist keeps. False: none. */
+bool core_source_image(const struct proc *proc, uint32_t item, struct content *out);
 void cores_check_end(struct world *world);
 
 /* ---- experiment.c ---- */

@@ -8,6 +8,7 @@
 #define IN_ENGINES 1u /* must occur when models stand around the engines */
 #define IN_CORES   2u /* must occur when the cores of the programs run */
 #define IN_BOTH    3u
+#define IN_FILTERS 4u /* must occur with --filters */
 
 /* ROW(name, where, group, text) */
 #define COVERAGE(ROW)                                                                              \
@@ -60,6 +61,9 @@
     ROW(images_of_parts, IN_CORES, "delivered", "image of several parts")                          \
     ROW(updates, IN_BOTH, "delivered", "update")                                                   \
     ROW(updates_withheld, IN_CORES, "delivered", "update after one withheld")                      \
+    ROW(merged, IN_FILTERS, "delivered", "merged update")                                          \
+    ROW(runs_behind_filtered, IN_FILTERS, "delivered", "update after one left out")                \
+    ROW(images_compared, IN_CORES, "delivered", "image compared with that of src_dist")            \
     ROW(statuses, IN_BOTH, "delivered", "status of one item")                                      \
     ROW(states_by_directory, IN_CORES, "delivered", "status by directory")                         \
     ROW(states_by_group, IN_CORES, "delivered", "status by group")                                 \
@@ -117,7 +121,7 @@ struct coverage {
     uint64_t mutated;
     uint64_t provider_losses, silences, jams, login_refusals, refusals_for_now, service_downs;
     uint64_t item_ends, group_states, group_moves, permission_changes, consumer_stops,
-        updates_withheld;
+        updates_withheld, merged, runs_behind_filtered, images_compared;
     uint64_t consumer_deaths, consumer_cuts;
     uint64_t opens, closes, reissues, batches, views, keyed, pauses, resumes, pauses_all;
     uint64_t no_refreshes, priorities, snapshot_opens, snapshot_reissues, privates, logins, logouts,

@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
-#include "cores.h"
+#include "runs.h"
 
 #define FAULT_AT   (3 * SEC)
 #define LATENCY    (10 * MS) /* from the world to a consumer, when nobody is in the way */
@@ -222,8 +222,10 @@ void experiment_data(struct consumer *c, struct stream *s, uint32_t counter)
 
     if (!c->is_bystander || !is_item(world, s->item) || s->wants || counter + 60 < s->counter)
         return;
-    uint64_t late_ns = world->now_ns - world->items[s->item].changed_ns[counter % 64];
-    if (counter == s->counter + 1 && late_ns > LATENCY)
+    uint32_t first = run_first(world, s->item, s->counter, counter);
+    uint64_t late_ns = world->now_ns - world->items[s->item].changed_ns[first % 64];
+    bool is_next = first <= counter && counter - s->counter < 60;
+    if (is_next && late_ns > LATENCY + lines_of(world, s->item)->interval * MS)
         world_fail(c->world, "R16", "consumer %u item %u: update %u after %.3f s", c->number,
                    s->item, counter, (double)late_ns / 1e9);
 }

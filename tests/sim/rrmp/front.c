@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cores.h"
+#include "runs.h"
 
 #define KEPT_SHARE  8 /* of the output, for what may not be lost */
 #define FULL_AFTER  5
@@ -134,7 +134,7 @@ static void content_judge(struct consumer *c, struct stream *s, const struct rwf
     const struct world *world = c->world;
 
     content_read(msg, content);
-    const char *wrong = content_check(content, is_image, s->has_view);
+    const char *wrong = run_fields_judge(c, s, content, is_image);
     if (wrong)
         fail(c, s, "R1", wrong);
     if (content->item != s->item)
@@ -165,9 +165,10 @@ static void parts_judge(struct consumer *c, struct stream *s, const struct conte
     s->is_filling = !is_last;
     if (s->has_view)
         return;
-    if (s->parts & (s->parts + 1))
+    uint32_t parts = run_parts(c->world, s->item, s->parts);
+    if (parts & (parts + 1))
         fail(c, s, "R3", "a part of the image before another");
-    if (is_last && s->parts != all)
+    if (is_last && parts != run_parts(c->world, s->item, all))
         fail(c, s, "R3", "a part of the image is missing");
 }
 
@@ -182,10 +183,13 @@ static void order_judge(struct consumer *c, struct stream *s, uint32_t counter, 
     bool may_jump = s->may_jump || s->is_conflated || c->pause_all || s->is_paused ||
                     (may_lack_updates(c, s) && counter > s->counter);
     bool is_paused = s->is_paused || c->pause_all; /* what lies between the parts is left out */
-    if (!is_first && counter != s->counter && !(is_paused && counter > s->counter))
+    bool is_here = counter >= s->counter && run_is_empty(c->world, s->item, s->counter, counter);
+    if (!is_first && !is_here && !(is_paused && counter > s->counter))
         FAIL(c, "R3", s, "part at %u of an image at %u", c->number, s->id, s->item, counter,
              s->counter);
-    if (is_first && s->has_data && !may_jump && counter != s->counter && counter != s->counter + 1)
+    /* It may be what the provider says instead of the next update. */
+    bool is_next = counter > s->counter && run_is_empty(c->world, s->item, s->counter, counter - 1);
+    if (is_first && s->has_data && !may_jump && counter != s->counter && !is_next)
         FAIL(c, "R2", s, "image %u after %u and no SUSPECT between", c->number, s->id, s->item,
              counter, s->counter);
 }
@@ -218,6 +222,8 @@ static void image_take(struct consumer *c, struct stream *s, const struct rwf_ms
     coverage->images_unsolicited += !is_solicited;
     coverage->images_of_parts += is_last && s->part_count > 1;
     s->counter = content.counter;
+    s->maker = content.maker;
+    s->eighth = content.eighth;
     if (is_first) {
         s->may_jump = true; /* until it is whole it may begin again */
     }
@@ -252,13 +258,15 @@ static void update_take(struct consumer *c, struct stream *s, const struct rwf_m
         fail(c, s, "R3", "an update of a snapshot");
     if (rwf_msg_has_key(msg) != s->has_key)
         fail(c, s, "R3", s->has_key ? "an update without its key" : "an update with a key");
-    bool is_next = content.counter == s->counter + 1;
-    if (!is_next && may_lack_updates(c, s) && content.counter > s->counter)
+    const char *wrong = run_judge(c, s, msg, &content);
+    if (wrong && may_lack_updates(c, s) && content.counter > s->counter)
         c->world->coverage->updates_withheld++;
-    else if (!is_next)
-        FAIL(c, s->kind == STREAM_PRIVATE ? "R21" : "R2", s, "update %u after %u%s", c->number,
-             s->id, s->item, content.counter, s->counter, s->is_suspect ? " (suspect)" : "");
+    else if (wrong)
+        FAIL(c, s->kind == STREAM_PRIVATE ? "R21" : "R2", s, "update %u after %u%s: %s", c->number,
+             s->id, s->item, content.counter, s->counter, s->is_suspect ? " (suspect)" : "", wrong);
     s->counter = content.counter;
+    s->maker = content.maker;
+    s->eighth = content.has_eighth ? content.eighth : s->eighth;
     c->world->coverage->updates++;
     c->world->coverage->private_updates += s->kind == STREAM_PRIVATE;
 }
@@ -531,7 +539,8 @@ static void lag_check(struct consumer *c, const struct stream *s, uint64_t bound
 {
     const struct world *world = c->world;
     const struct world_item *item = &world->items[s->item];
-    uint32_t missing = item->counter - s->counter;
+    uint32_t first = run_first(world, s->item, s->counter, item->counter);
+    uint32_t missing = item->counter + 1 - first;
     /* A stream that goes on awaits its image; the request for it may be lost, and is repeated. */
     uint64_t patience = bound + (world->plan.unicast_loss_ppm ? RETRY_NS : 0);
 
@@ -539,7 +548,8 @@ static void lag_check(struct consumer *c, const struct stream *s, uint64_t bound
         s->is_conflated || s->is_paused || s->wants || c->pause_all || c->is_slow ||
         world->now_ns - s->resumed_ns < patience)
         return;
-    uint32_t first = missing < 64 ? s->counter + 1 : item->counter - 63;
+    first = missing < 64 ? first : item->counter - 63;
+    bound += lines_of(world, s->item)->interval * MS;
     if (world->now_ns - item->changed_ns[first % 64] > bound)
         FAIL(c, "R4", s, "%u of %u for %.3f s and not told", c->number, s->id, s->item, s->counter,
              item->counter, (double)(world->now_ns - item->changed_ns[first % 64]) / 1e9);
@@ -608,7 +618,8 @@ void consumers_check_end(struct world *world)
                      s->has_data ? "" : "no image ", s->is_suspect ? "suspect " : "",
                      s->is_conflated ? "conflated " : "", s->is_filling ? "filling " : "",
                      s->wants ? "waiting " : "");
-            else if (s->kind == STREAM_SHARED && s->counter != world->items[s->item].counter)
+            else if (s->kind == STREAM_SHARED &&
+                     !run_is_empty(world, s->item, s->counter, world->items[s->item].counter))
                 FAIL(c, "R5", s, "%u of %u at the end", c->number, s->id, s->item, s->counter,
                      world->items[s->item].counter);
         }

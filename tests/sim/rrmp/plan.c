@@ -279,6 +279,30 @@ static void slow_consumers(struct world *world)
     world->plan.group_changes_per_s = 2;
 }
 
+/* Lines of filterFile over consumers that come and go, slow ones among them. */
+static void filters(struct world *world)
+{
+    plan_calm(world);
+    plan_cores(world);
+    world->lines.is_on = true;
+    world->plan.churn_per_s = 60;
+    world->plan.core.slow_percent = 30;
+    world->plan.core.stops = 3;
+    world->plan.source_cache = world->options.seed % 2;
+}
+
+static void filters_and_faults(struct world *world)
+{
+    filters(world);
+    world->plan.source_count = 2;
+    world->plan.kills = 3;
+    world->plan.loss_ppm = 2000;
+    world->plan.loss_run = 20;
+    world->plan.provider_losses = 3;
+    world->plan.core.permission_changes = 3;
+    world->plan.core.item_ends = 3;
+}
+
 static void broadcast(struct world *world)
 {
     plan_calm(world);
@@ -363,6 +387,8 @@ static const struct scenario {
     { "slow_ring", slow_ring, false, false },
     { "slow_consumers", slow_consumers, true, false },
     { "broadcast", broadcast, true, false },
+    { "filters", filters, true, false },
+    { "filters_and_faults", filters_and_faults, true, false },
     { "one_loss", one_loss, true, false },
     { "one_lap", one_lap, true, false },
     { "one_kill", one_kill, true, false },
@@ -397,4 +423,6 @@ void plan_make(struct world *world)
         if (!world->options.is_engine_only && !scenarios[i].is_of_cores)
             plan_cores(world);
     }
+    if (world->lines.is_on || world->options.has_lines)
+        lines_draw(world);
 }

@@ -152,9 +152,17 @@ struct image {
     bool is_private;
 };
 
+static void refreshed_note(struct world *world, const struct image *image)
+{
+    uint32_t bit = image->counter % IMAGED_MAX;
+
+    if (is_item(world, image->item))
+        world->items[image->item].refreshed[bit / 8] |= (uint8_t)(1u << bit % 8);
+}
+
 static void image_say(struct provider *p, const struct image *image)
 {
-    const struct world *world = p->world;
+    struct world *world = p->world;
     struct content content = content_of(p, image->item, image->counter);
     uint8_t group[2] = { 0, is_item(world, image->item) ? world->items[image->item].group : 0 };
     uint8_t permission = (uint8_t)('a' + content.permission);
@@ -196,9 +204,20 @@ static void image_say(struct provider *p, const struct image *image)
     rwf_msg_start(&enc, &msg);
     content_image(&enc, &content, image->part);
     rwf_msg_finish(&enc);
+    refreshed_note(world, image);
     bool is_answer = image->is_solicited && is_last;
     say(p, &enc, is_answer && !image->is_snapshot && !image->is_private ? image->item + 1 : 0,
         is_answer && image->is_snapshot ? image->id : 0);
+}
+
+bool item_was_refreshed(const struct world *world, uint32_t item, uint32_t first, uint32_t last)
+{
+    for (uint32_t at = first; at <= last; at++) {
+        uint32_t bit = at % IMAGED_MAX;
+        if (world->items[item].refreshed[bit / 8] >> bit % 8 & 1)
+            return true;
+    }
+    return false;
 }
 
 static uint16_t parts_of(const struct world *world, uint32_t item)
@@ -274,6 +293,7 @@ static void update_say(struct provider *p, int32_t id, uint32_t item, uint32_t c
         .msg_class = RWF_CLASS_UPDATE,
         .domain = RWF_DOMAIN_MARKET_PRICE,
         .stream_id = id,
+        .update_type = lines_type(p->world, item, counter),
         .container = RWF_TYPE_FIELD_LIST,
     };
 

@@ -88,6 +88,7 @@ static void world_make(struct world *world)
 
     for (uint32_t i = 0; i < plan->item_count; i++)
         item_make(world, i);
+    lines_settle(world);
     for (uint32_t n = 0; n < plan->node_count; n++)
         network_node_up(world, n);
     world->proc_count = plan->source_count + plan->sink_count;
@@ -487,11 +488,12 @@ static int row(const char *group, const char *name, uint64_t count, bool must)
 }
 
 /* The number of rows that stayed zero. */
-static int coverage_print(const struct coverage *coverage, bool is_engine_only)
+static int coverage_print(const struct coverage *coverage, const struct options *options)
 {
-    unsigned where = is_engine_only ? IN_ENGINES : IN_CORES;
+    unsigned where = options->is_engine_only ? IN_ENGINES : IN_CORES;
     int zeros = 0;
 
+    where |= options->has_lines ? IN_FILTERS : 0;
     puts("coverage:");
 #define PRINT(field, in, group, text)                                                              \
     if ((in)&where)                                                                                \
@@ -503,15 +505,16 @@ static int coverage_print(const struct coverage *coverage, bool is_engine_only)
 }
 
 static const char usage[] =
-    "usage: rrmpsim [--seeds A..B,C,...] [--cores real|model] [--scenario NAME|all] [--trace]\n"
-    "               [--coverage] [--twice] [--stop] [--check-all]\n"
+    "usage: rrmpsim [--seeds A..B,C,...] [--cores real|model] [--scenario NAME|all] [--filters]\n"
+    "               [--trace] [--coverage] [--twice] [--stop] [--check-all]\n"
     "       rrmpsim --list                         names of the scenarios\n"
     "Each seed is one course of events. The cores of src_dist and p2ps run; with --cores model "
     "small\n"
-    "models stand around their engines instead. --twice: the same seed must give the same (it is\n"
-    "tried on each sixteenth seed anyway). --stop: at the first failure. --check-all: walk all\n"
-    "tables after every step, not only now and then. Exit status 1 when any failed, or with "
-    "--coverage when something never occurred.\n";
+    "models stand around their engines instead. --filters: the same course, with lines of\n"
+    "filterFile that leave out fields and types and merge updates. --twice: the same seed must\n"
+    "give the same (it is tried on each sixteenth seed anyway). --stop: at the first failure.\n"
+    "--check-all: walk all tables after every step, not only now and then. Exit status 1 when any\n"
+    "failed, or with --coverage when something never occurred.\n";
 
 struct arguments {
     struct options options;
@@ -545,10 +548,10 @@ static void run_one(const struct arguments *arguments, const struct options *opt
     if (is_good)
         return;
     printf("seed %" PRIu64 " failed: %s (replay: rrmpsim --seeds %" PRIu64 "..%" PRIu64
-           "%s%s%s --trace)\n",
+           "%s%s%s%s --trace)\n",
            options->seed, failure, options->seed, options->seed,
-           options->is_engine_only ? " --cores model" : "", options->scenario ? " --scenario " : "",
-           options->scenario ? options->scenario : "");
+           options->is_engine_only ? " --cores model" : "", options->has_lines ? " --filters" : "",
+           options->scenario ? " --scenario " : "", options->scenario ? options->scenario : "");
     fflush(stdout);
 }
 
@@ -621,6 +624,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
             arguments->options.is_traced = true;
         else if (strcmp(argv[i], "--check-all") == 0)
             arguments->options.checks_each_step = true;
+        else if (strcmp(argv[i], "--filters") == 0)
+            arguments->options.has_lines = true;
         else if (strcmp(argv[i], "--twice") == 0)
             arguments->is_twice = true;
         else if (strcmp(argv[i], "--stop") == 0)
@@ -661,8 +666,7 @@ int main(int argc, char **argv)
     }
     if (!arguments.is_all)
         run_seeds(&arguments, arguments.options.scenario, &coverage, &totals);
-    int zeros =
-        arguments.has_coverage ? coverage_print(&coverage, arguments.options.is_engine_only) : 0;
+    int zeros = arguments.has_coverage ? coverage_print(&coverage, &arguments.options) : 0;
     printf("%" PRIu64 " passed, %" PRIu64 " failed\n", totals.passed, totals.failed);
     return totals.failed || zeros ? 1 : 0;
 }

@@ -9,6 +9,7 @@
 
 #include "base/prng.h"
 #include "coverage.h"
+#include "lines.h"
 #include "rrmp/key.h"
 #include "rrmp/sink.h"
 #include "rrmp/source.h"
@@ -21,6 +22,7 @@
 #define ITEMS_MAX    400
 #define SERVICES_MAX 3 /* with one of non-interactive providers */
 #define WATCHES_MAX  300
+#define IMAGED_MAX   65536u /* counters of an item */
 #define PRIVATES_MAX 8
 #define PRIVATE      0x40000000u /* user words and items of private streams */
 #define SNAPSHOT     0x20000000u /* user words of snapshots */
@@ -45,6 +47,7 @@ struct options {
     bool is_traced;
     bool checks_each_step; /* else the tables are walked at a cost that is small beside the rest */
     bool is_engine_only;   /* models around the engines instead of the cores of the programs */
+    bool has_lines;        /* of filterFile, drawn from the seed */
 };
 
 /*
@@ -317,6 +320,9 @@ struct world_item {
     uint8_t permission;
     bool is_refused;         /* the provider does not know it */
     uint64_t changed_ns[64]; /* when each of the last counters came */
+    /* Bits of counters of which a provider gave an image. */
+    uint8_t refreshed[IMAGED_MAX / 8];
+    struct item_rate rate;
 };
 
 /* A life of a process at a daemon. */
@@ -334,6 +340,7 @@ struct outside;
 struct world {
     struct options options;
     struct plan plan;
+    struct lines lines;
     struct md_prng random;
     uint64_t now_ns;
     uint64_t order;
