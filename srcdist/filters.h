@@ -5,8 +5,6 @@
 
 #include "src_dist.h"
 
-/* A line of rmds.cnf filters or merges something: its loops have one more message in memory. */
-bool src_dist_has_filters(const struct md_conf_object *daemon);
 /* At the start, before the loops run. False: the file has a mistake, which is logged. */
 bool src_dist_filters_load(struct src_dist *sd);
 /* SIGHUP: a mistake refuses the reload, and the old rules stay. */

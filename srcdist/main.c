@@ -15,6 +15,7 @@
 #include "filters.h"
 #include "netio/stream.h"
 #include "plan.h"
+#include "rates/conf.h"
 #include "routes.h"
 #include "services.h"
 #include "src_dist.h"
@@ -123,7 +124,7 @@ static struct srcdist_core_config core_config(struct network *network)
         .open_window = md_conf_u32(daemon, "providerOpenWindow"),
         .message_max = md_conf_u32(daemon, "maxDecodedMsgSize"),
         .image_bytes_max = sd->image_bytes - sd->image_bytes / 16,
-        .has_rates = src_dist_has_filters(daemon),
+        .has_rates = rates_conf_is_used(daemon),
         .pending_bytes_max = sd->image_bytes / 16,
         .fields = sd->fields,
         .converts_marketfeed = md_conf_bool(daemon, "convertMarketfeed"),

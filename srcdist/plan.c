@@ -4,7 +4,7 @@
 
 #include "base/err.h"
 #include "base/log.h"
-#include "filters.h"
+#include "rates/conf.h"
 
 #define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
 #define LOOP_BYTES    (16u << 20) /* tables that are made at start */
@@ -62,7 +62,7 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
     uint64_t gap_log = 4 * src_dist_round_up_power(md_conf_u64(daemon, "gapLog"));
 
     messages += md_conf_bool(daemon, "convertMarketfeed") ? 1 : 0;
-    messages += src_dist_has_filters(daemon) ? 1 : 0;
+    messages += rates_conf_is_used(daemon) ? 1 : 0;
     daemon_memory_configure(memory, daemon);
     daemon_memory_add(
         memory, "fixed",

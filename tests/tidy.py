@@ -177,7 +177,7 @@ ALL_DAEMONS = ("src/conf/conf.c", "src/conf/relations.c", "src/conf/each.c", "sr
                "src/daemon/", "src/status/")
 READERS = {
     "P2PS": ("p2ps/", *ALL_DAEMONS),
-    "SRC": ("srcdist/", *ALL_DAEMONS),
+    "SRC": ("srcdist/", "src/rates/", *ALL_DAEMONS),
     "RRCPD": ("rrcpd/", *ALL_DAEMONS),
     "MD_CONF_TOOLS": ("tools/rmds",),
 }

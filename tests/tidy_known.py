@@ -60,6 +60,7 @@ FOR_TESTS = {
     "p2ps_parties_count": "test_p2ps_limits: parties are forgotten",
     "md_clock_is_tsc": "base_bench says which clock it measured",
     "md_clock_wall_shift": "tests of a clock that is set",
+    "rates_is_exempt": "test_rates, and who has rules without lines of services",
     "rsocket_calls_set": "tests put rsockets of their own in place of librdmacm's",
     "md_cpu_set_format": "tests read a set back",
     "md_conf_lookup": "test_conf_match judges matches by it",

@@ -40,6 +40,7 @@ int rates_exempt(struct rates *rates, const char *types, const char *fields,
 bool rates_is_empty(const struct rates *rates);
 
 struct rates_fields;
+struct rates_exempt;
 
 struct rates_types {
     uint64_t bits[4];
@@ -55,11 +56,14 @@ struct rates_choice {
     const struct rates_fields *fields; /* NULL: all */
     const struct rates_types *types;   /* NULL: all */
     uint32_t interval_ms;              /* 0: each */
+    const struct rates_exempt *exempt; /* with an interval: what is not merged */
 };
 void rates_choose(const struct rates *rates, struct rwf_bytes service, struct rwf_bytes name,
                   uint8_t domain, struct rates_choice *out);
 /* The same fields and types. */
 bool rates_choice_is_same(const struct rates_choice *a, const struct rates_choice *b);
+bool rates_exempts(const struct rates_exempt *exempt, const struct rwf_msg *update);
+/* The same of services that have no exempt types and fields of their own. */
 bool rates_is_exempt(const struct rates *rates, const struct rwf_msg *update);
 
 bool rates_fields_keep(const struct rates_fields *fields, int16_t id);

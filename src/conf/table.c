@@ -385,17 +385,17 @@ const struct md_conf_row md_conf_rows[] = {
     { "filterFile", DAEMON, SRC, DYN, PATH(""),
       "Which fields and update types go to the backbone, and how often; empty = all as they come. "
       "Re-read on SIGHUP." },
-    { "fieldFilter", DAEMON, SRC, DYN, TEXT(""),
+    { "fieldFilter", DAEMON | SERVICE, SRC, DYN, TEXT(""),
       "keep FIELD... or drop FIELD..., for all items that no such line of filterFile fits." },
-    { "updateTypeFilter", DAEMON, SRC, DYN, LIST(""),
+    { "updateTypeFilter", DAEMON | SERVICE, SRC, DYN, LIST(""),
       "Update types that go to the backbone, for all items that no types line of filterFile fits; "
       "empty = all." },
-    { "conflateInterval", DAEMON, SRC, DYN, TIME("ms", 0, 60 * SEC, "0"),
+    { "conflateInterval", DAEMON | SERVICE, SRC, DYN, TIME("ms", 0, 60 * SEC, "0"),
       "Updates of an item in that time are merged into one, for all items that no interval line of "
       "filterFile fits; 0 = each is sent." },
-    { "conflateExempt", DAEMON, SRC, DYN, LIST("2,6,7,9,11"),
+    { "conflateExempt", DAEMON | SERVICE, SRC, DYN, LIST("2,6,7,9,11"),
       "Update types that are never merged: TRADE, CLOSING_RUN, CORRECTION, QUOTES_TRADE, VERIFY." },
-    { "conflateExemptFields", DAEMON, SRC, DYN, LIST(""),
+    { "conflateExemptFields", DAEMON | SERVICE, SRC, DYN, LIST(""),
       "Fields; an update that has one of them is never merged. For providers whose updates have no "
       "type." },
     { "providerLimitPerHost", DAEMON, SRC, 0, INT("connections", 0, 1000, "16"),

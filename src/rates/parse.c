@@ -313,6 +313,9 @@ void rates_destroy(struct rates *rates)
         return;
     for (unsigned i = 0; i < rates->count; i++)
         free(rates->rules[i].fields);
+    for (unsigned i = 0; i < rates->other_count; i++)
+        free(rates->others[i]);
+    free(rates->others);
     free(rates->rules);
     free(rates);
 }
@@ -326,20 +329,61 @@ int rates_add(struct rates *rates, const char *line, const struct rwf_dictionary
     return outcome(&p);
 }
 
+/* ---- what is never merged ---- */
+
+/* Those of the service, made if there are none. NULL: no memory. */
+static struct rates_exempt *exempt_of(struct rates *rates, const char *service)
+{
+    for (unsigned i = 0; i < rates->other_count; i++) {
+        if (strcmp(rates->others[i]->service, service) == 0)
+            return &rates->others[i]->exempt;
+    }
+    struct rates_exempt_of **others =
+        realloc(rates->others, (rates->other_count + 1) * sizeof(*others));
+    if (!others)
+        return NULL;
+    rates->others = others;
+    struct rates_exempt_of *of = calloc(1, sizeof(*of));
+    if (!of)
+        return NULL;
+    snprintf(of->service, sizeof(of->service), "%s", service);
+    rates->others[rates->other_count++] = of;
+    return &of->exempt;
+}
+
+static void take_exempt(struct parser *p, struct rates_exempt *exempt, const char *types,
+                        const char *fields)
+{
+    char word[RATES_WORD_MAX];
+    bool all = false;
+
+    if (types[strspn(types, LIST_ENDS)])
+        take_types(p, &exempt->types, &all, types);
+    if (all)
+        memset(&exempt->types, 0xff, sizeof(exempt->types));
+    while (next_word(&fields, LIST_ENDS, word, sizeof(word))) {
+        take_field(p, &exempt->fields, word);
+        exempt->has_fields = true;
+    }
+}
+
 int rates_exempt(struct rates *rates, const char *types, const char *fields,
                  const struct rwf_dictionary *dictionary, rates_find_fn find, void *arg)
 {
     struct parser p = { .rates = rates, .dictionary = dictionary, .find = find, .arg = arg };
-    char word[RATES_WORD_MAX];
-    bool all = false;
 
-    if (types[strspn(types, " \t,")])
-        take_types(&p, &rates->exempt_types, &all, types);
-    if (all)
-        memset(&rates->exempt_types, 0xff, sizeof(rates->exempt_types));
-    while (next_word(&fields, LIST_ENDS, word, sizeof(word))) {
-        take_field(&p, &rates->exempt_fields, word);
-        rates->has_exempt_fields = true;
-    }
+    take_exempt(&p, &rates->exempt, types, fields);
+    return outcome(&p);
+}
+
+int rates_exempt_of(struct rates *rates, const char *service, const char *types, const char *fields,
+                    const struct rwf_dictionary *dictionary, rates_find_fn find, void *arg)
+{
+    struct parser p = { .rates = rates, .dictionary = dictionary, .find = find, .arg = arg };
+    struct rates_exempt *exempt = exempt_of(rates, service);
+
+    if (!exempt)
+        return MD_ERR_NOMEM;
+    take_exempt(&p, exempt, types, fields);
     return outcome(&p);
 }

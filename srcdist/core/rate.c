@@ -411,7 +411,7 @@ int srcdist_rate_update(struct srcdist_core *core, uint32_t item, struct rwf_byt
         return MD_OK;
     }
     message = spell(core, &msg, rate, message);
-    if (rate->choice.interval_ms && !rates_is_exempt(core->rates->rules, &msg))
+    if (rate->choice.interval_ms && !rates_exempts(rate->choice.exempt, &msg))
         err = hold(core, rate, message);
     if (err == MD_ERR_UNSUPPORTED)
         err = pass(core, rate, message);

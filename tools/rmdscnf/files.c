@@ -16,7 +16,7 @@
 #include "jwt/jwt.h"
 #include "look.h"
 #include "netio/diagnose.h"
-#include "rates/rates.h"
+#include "rates/conf.h"
 #include "rmds/rwf_dictionary.h"
 
 #define FILE_MAX (64u << 20)
@@ -252,33 +252,37 @@ static struct rwf_dictionary *look_at_dictionaries(const struct look *look,
 
 struct filter_file {
     const struct look *look;
-    const struct md_conf_object *daemon;
     const char *path;
 };
 
-static void find_filter(void *arg, int line, const char *text)
+static void find_filter(void *arg, const struct md_conf_object *object, const char *param, int line,
+                        const char *text)
 {
     const struct filter_file *file = arg;
+    bool is_service = object->kind == MD_CONF_SERVICE;
 
-    look_find(file->look, MD_CONF_ERROR, file->daemon, "filterFile", "%s:%d: %s", file->path, line,
-              text);
+    if (line)
+        look_find(file->look, MD_CONF_ERROR, object, param, "%s:%d: %s", file->path, line, text);
+    else
+        look_find(file->look, MD_CONF_ERROR, object, param, "%s%s%s%s",
+                  is_service ? "service " : "", is_service ? object->name : "",
+                  is_service ? ": " : "", text);
 }
 
 static void look_at_filters(const struct look *look, const struct md_conf_object *daemon)
 {
-    struct filter_file file = { look, daemon, md_conf_string(daemon, "filterFile") };
+    struct filter_file file = { look, md_conf_string(daemon, "filterFile") };
     struct rates *rates;
-    size_t length;
+    size_t length = 0;
+    char *text = file.path[0] ? tool_file_read(file.path, FILE_MAX, &length) : NULL;
 
-    if (!file.path[0])
+    if (!rates_conf_is_used(daemon))
         return;
-    char *text = tool_file_read(file.path, FILE_MAX, &length);
-    if (!text) {
+    if (file.path[0] && !text)
         look_find(look, MD_CONF_ERROR, daemon, "filterFile", "%s: %s", file.path, strerror(errno));
-        return;
-    }
     struct rwf_dictionary *fields = look_at_dictionaries(look, daemon);
-    if (rates_create(text, length, fields, find_filter, &file, &rates) == MD_OK)
+    if (rates_conf_read(daemon, text ? text : "", length, fields, find_filter, &file, &rates) ==
+        MD_OK)
         rates_destroy(rates);
     rwf_dictionary_destroy(fields);
     free(text);
