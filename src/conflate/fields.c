@@ -52,6 +52,7 @@ void conflate_fields_begin(struct conflate *c, struct rwf_bytes image, bool is_k
     c->is_image_known = is_known;
     c->is_image_read = false;
     c->string_length = 0;
+    c->sets = c->config.sets;
 }
 
 static void read_image(struct conflate *c)
@@ -184,7 +185,7 @@ static bool touch_chain(struct conflate *c, int16_t id)
 
 static bool open_list(const struct conflate *c, struct rwf_bytes bytes, struct rwf_field_list *list)
 {
-    return rwf_field_list_decode(bytes, c->config.sets, list) >= 0 &&
+    return rwf_field_list_decode(bytes, c->sets, list) >= 0 &&
            (list->set_data.length == 0 || list->set_is_known);
 }
 
@@ -265,13 +266,34 @@ int conflate_fields_write(const struct conflate *c, struct rwf_encoder *enc, str
     return rwf_field_list_finish(enc);
 }
 
-bool conflate_fields_merge(struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
-                           bool old_is_whole, struct rwf_bytes fresh)
+bool conflate_fields_merge(struct conflate *c, struct rwf_encoder *enc, struct conflate_list old,
+                           bool old_is_whole, struct conflate_list fresh)
 {
     conflate_fields_begin(c, rwf_bytes(NULL, 0), false);
-    if (!conflate_fields_touch(c, old, false))
+    c->sets = old.sets;
+    if (!conflate_fields_touch(c, old.bytes, false))
         return false;
     c->is_image_known = old_is_whole; /* an added row has no other fields */
-    return conflate_fields_fold(c, fresh, false) &&
-           conflate_fields_write(c, enc, old, fresh) == RWF_OK;
+    c->sets = fresh.sets;
+    return conflate_fields_fold(c, fresh.bytes, false) &&
+           conflate_fields_write(c, enc, old.bytes, fresh.bytes) == RWF_OK;
+}
+
+bool conflate_fields_copy(struct conflate *c, struct rwf_encoder *enc, struct conflate_list from)
+{
+    struct rwf_field_list list;
+    struct rwf_field field;
+    int rc = 0;
+
+    c->sets = from.sets;
+    if (!open_list(c, from.bytes, &list))
+        return false;
+    struct rwf_field_list_info info = list.info;
+    info.flags = (uint8_t)((info.flags & RWF_LIST_HAS_INFO) | RWF_LIST_HAS_STANDARD_DATA);
+    rwf_field_list_start(enc, &info);
+    while ((rc = rwf_field_list_next(&list, &field)) > 0) {
+        if (!is_writable(&field) || rwf_field_add_bytes(enc, field.id, field.content) != RWF_OK)
+            return false;
+    }
+    return rc == 0 && rwf_field_list_finish(enc) == RWF_OK;
 }

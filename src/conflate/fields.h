@@ -5,6 +5,12 @@
 
 #include "private.h"
 
+/* A list, and the set definitions that its set data refers to. */
+struct conflate_list {
+    struct rwf_bytes bytes;
+    const struct rwf_sets *sets;
+};
+
 /* The image of a consumer before the update that is folded next. */
 void conflate_fields_begin(struct conflate *c, struct rwf_bytes image, bool is_known);
 /* Fields that the run has changed already: `list` is its pending update, which `image` contains.
@@ -17,7 +23,9 @@ bool conflate_fields_fold(struct conflate *c, struct rwf_bytes list, bool ripple
 int conflate_fields_write(const struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
                           struct rwf_bytes fresh);
 /* Both lists as one, without an image. False: not possible. */
-bool conflate_fields_merge(struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,
-                           bool old_is_whole, struct rwf_bytes fresh);
+bool conflate_fields_merge(struct conflate *c, struct rwf_encoder *enc, struct conflate_list old,
+                           bool old_is_whole, struct conflate_list fresh);
+/* A list with its set data written out as standard data. False: not possible. */
+bool conflate_fields_copy(struct conflate *c, struct rwf_encoder *enc, struct conflate_list from);
 
 #endif

@@ -35,7 +35,8 @@ struct conflate {
     struct conflate_table now;   /* of the update that is being made */
     struct conflate_table image; /* of `image_bytes`, once a field of it was wanted */
     struct rwf_bytes image_bytes;
-    bool is_image_known; /* fields that `image_bytes` lacks do not exist */
+    const struct rwf_sets *sets; /* of the list that is read */
+    bool is_image_known;         /* fields that `image_bytes` lacks do not exist */
     bool is_image_read;
     struct conflate_row rows[CONFLATE_ROWS_MAX];
     unsigned row_count;

@@ -124,11 +124,12 @@ static void take_field(struct record *record, int16_t id, struct rwf_bytes conte
     field->length = content.length;
 }
 
-static void take_list(struct record *record, struct rwf_bytes payload, bool ripples)
+static void take_list(struct record *record, struct rwf_bytes payload, const struct rwf_sets *sets,
+                      bool ripples)
 {
     struct rwf_field_list list;
     struct rwf_field field;
-    int rc = rwf_field_list_decode(payload, NULL, &list);
+    int rc = rwf_field_list_decode(payload, sets, &list);
 
     while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0)
         take_field(record, field.id, field.content, ripples);
@@ -137,11 +138,18 @@ static void take_list(struct record *record, struct rwf_bytes payload, bool ripp
 
 static void take_map(struct consumer *consumer, struct rwf_bytes payload)
 {
+    struct rwf_set_db db;
+    const struct rwf_sets local = { .local = &db };
+    const struct rwf_sets *sets = NULL;
     struct rwf_map map;
     struct rwf_map_entry entry;
     int rc = rwf_map_decode(payload, &map);
 
-    take_list(&consumer->record, map.info.summary, false);
+    if (map.info.flags & RWF_MAP_HAS_SET_DEFS) {
+        assert_int_equal(rwf_set_db_decode(map.info.set_defs, RWF_SET_FIELDS, &db), RWF_OK);
+        sets = &local;
+    }
+    take_list(&consumer->record, map.info.summary, sets, false);
     while (rc >= 0 && (rc = rwf_map_next(&map, &entry)) > 0) {
         unsigned row = entry.key.data[0];
         assert_true(row < ROWS_MAX);
@@ -149,7 +157,7 @@ static void take_map(struct consumer *consumer, struct rwf_bytes payload)
             consumer->rows[row].count = 0;
         consumer->has_row[row] = entry.action != RWF_MAP_DELETE;
         if (entry.action != RWF_MAP_DELETE)
-            take_list(&consumer->rows[row], entry.data, false);
+            take_list(&consumer->rows[row], entry.data, sets, false);
     }
     assert_int_equal(rc, 0);
 }
@@ -162,7 +170,7 @@ static void take(struct consumer *consumer, struct rwf_bytes message)
     if (msg.container == RWF_TYPE_MAP)
         take_map(consumer, msg.payload);
     else
-        take_list(&consumer->record, msg.payload, !(msg.flags & RWF_UPDATE_DO_NOT_RIPPLE));
+        take_list(&consumer->record, msg.payload, NULL, !(msg.flags & RWF_UPDATE_DO_NOT_RIPPLE));
 }
 
 static void assert_same_record(struct record *a, struct record *b)
@@ -216,10 +224,68 @@ static void add_list(struct rwf_encoder *enc, unsigned count, bool may_be_partia
     rwf_field_list_finish(enc);
 }
 
+/* Set 1 is of three fields, set 2 of one; another map has other ones under the same ids. */
+static struct rwf_bytes set_defs(uint8_t *out, size_t size, struct rwf_set_db *db)
+{
+    int16_t first = (int16_t)(31 + below(3));
+    struct rwf_set_writer writer;
+    int err;
+
+    rwf_set_writer_init(&writer, out, size);
+    rwf_set_writer_def(&writer, 1);
+    rwf_set_writer_field(&writer, first, RWF_TYPE_UINT_1);
+    rwf_set_writer_field(&writer, 24, RWF_TYPE_RMTES);
+    rwf_set_writer_field(&writer, (int16_t)(first + 1), RWF_TYPE_INT_2);
+    rwf_set_writer_def(&writer, 2);
+    rwf_set_writer_field(&writer, (int16_t)(first + 2), RWF_TYPE_REAL);
+    struct rwf_bytes defs = rwf_set_writer_bytes(&writer, &err);
+    assert_int_equal(err, RWF_OK);
+    assert_int_equal(rwf_set_db_decode(defs, RWF_SET_FIELDS, db), RWF_OK);
+    return defs;
+}
+
+static void add_set_list(struct rwf_encoder *enc, const struct rwf_sets *sets, bool may_be_partial)
+{
+    const struct rwf_field_list_info info = {
+        .flags = RWF_LIST_HAS_SET_DATA | RWF_LIST_HAS_SET_ID | RWF_LIST_HAS_STANDARD_DATA,
+        .set_id = (uint16_t)(1 + below(2)),
+    };
+    const struct rwf_real price = { .value = below(100000), .hint = 12 };
+
+    rwf_field_list_start_set(enc, &info, sets, NULL);
+    int16_t first =
+        (int16_t)(sets->local->def[0].entries.data[0] << 8 | sets->local->def[0].entries.data[1]);
+    if (info.set_id == 1) {
+        rwf_field_add_uint(enc, first, below(256));
+        rwf_field_add_bytes(enc, 24, rwf_text(may_be_partial && below(2) ? "\x1b[2`yz" : "word"));
+        rwf_field_add_int(enc, (int16_t)(first + 1), below(30000));
+    } else {
+        rwf_field_add_real(enc, (int16_t)(first + 2), &price);
+    }
+    for (unsigned i = below(3); i > 0; i--)
+        add_field(enc, may_be_partial);
+    rwf_field_list_finish(enc);
+}
+
+/* With set definitions every second list has set data. */
+static void add_row_list(struct rwf_encoder *enc, const struct rwf_sets *sets, bool may_be_partial)
+{
+    if (sets && below(2))
+        add_set_list(enc, sets, may_be_partial);
+    else
+        add_list(enc, below(4), may_be_partial);
+}
+
 static void add_map(struct rwf_encoder *enc)
 {
+    struct rwf_set_db db;
+    const struct rwf_sets local = { .local = &db };
+    const struct rwf_sets *sets = below(3) == 0 ? &local : NULL;
+    uint8_t defs[128];
     const struct rwf_map_info info = {
-        .flags = (below(3) == 0 ? RWF_MAP_HAS_SUMMARY : 0) | (below(3) == 0 ? RWF_MAP_HAS_HINT : 0),
+        .flags = (below(3) == 0 ? RWF_MAP_HAS_SUMMARY : 0) |
+                 (below(3) == 0 ? RWF_MAP_HAS_HINT : 0) | (sets ? RWF_MAP_HAS_SET_DEFS : 0),
+        .set_defs = sets ? set_defs(defs, sizeof(defs), &db) : rwf_bytes(NULL, 0),
         .key_type = below(40) == 0 ? RWF_TYPE_BUFFER : RWF_TYPE_ASCII,
         .container = RWF_TYPE_FIELD_LIST,
         .hint = below(100),
@@ -227,7 +293,7 @@ static void add_map(struct rwf_encoder *enc)
 
     rwf_map_start(enc, &info);
     if (info.flags & RWF_MAP_HAS_SUMMARY) {
-        add_list(enc, below(4), true);
+        add_row_list(enc, sets, true);
         rwf_summary_finish(enc);
     }
     for (unsigned i = below(4); i > 0; i--) {
@@ -243,7 +309,7 @@ static void add_map(struct rwf_encoder *enc)
             continue;
         }
         rwf_map_entry_start(enc, &entry);
-        add_list(enc, below(4), entry.action == RWF_MAP_UPDATE);
+        add_row_list(enc, sets, entry.action == RWF_MAP_UPDATE);
         rwf_map_entry_finish(enc);
     }
     rwf_map_finish(enc);

@@ -366,6 +366,82 @@ static void the_newest_count_hint_stays(void **state)
     assert_int_equal(map.info.hint, 9);
 }
 
+/* A map whose set 1 is one field; its row KEY has set data of that set. */
+static struct rwf_bytes map_with_set(uint8_t *out, const char *key, int16_t field, uint8_t value,
+                                     uint16_t set_id)
+{
+    struct rwf_set_writer writer;
+    struct rwf_set_db db;
+    struct rwf_encoder enc;
+    uint8_t block[64];
+    int err;
+
+    rwf_set_writer_init(&writer, block, sizeof(block));
+    rwf_set_writer_def(&writer, 1);
+    rwf_set_writer_field(&writer, field, RWF_TYPE_UINT_1);
+    struct rwf_bytes defs = rwf_set_writer_bytes(&writer, &err);
+    assert_int_equal(rwf_set_db_decode(defs, RWF_SET_FIELDS, &db), RWF_OK);
+    const struct rwf_sets sets = { .local = &db };
+    const struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
+                                 .domain = RWF_DOMAIN_MARKET_BY_ORDER,
+                                 .container = RWF_TYPE_MAP };
+    const struct rwf_map_info info = { .flags = RWF_MAP_HAS_SET_DEFS,
+                                       .key_type = RWF_TYPE_ASCII,
+                                       .container = RWF_TYPE_FIELD_LIST,
+                                       .set_defs = defs };
+    const struct rwf_map_entry entry = { .action = RWF_MAP_UPDATE, .key = rwf_text(key) };
+    const struct rwf_field_list_info list = { .flags = RWF_LIST_HAS_SET_DATA | RWF_LIST_HAS_SET_ID,
+                                              .set_id = set_id };
+    const struct rwf_bytes set_data = rwf_bytes(&value, 1);
+    rwf_encoder_init(&enc, out, 1024);
+    rwf_msg_start(&enc, &msg);
+    rwf_map_start(&enc, &info);
+    rwf_map_entry_start(&enc, &entry);
+    rwf_field_list_start_set(&enc, &list, &sets, &set_data);
+    rwf_field_list_finish(&enc);
+    rwf_map_entry_finish(&enc);
+    rwf_map_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static void rows_with_set_data_are_written_out_each_by_the_definitions_of_its_map(void **state)
+{
+    struct conflate_pending pending = empty();
+    struct rwf_map map;
+    struct rwf_map_entry entry;
+    uint8_t out[1024];
+
+    (void)state;
+    conflate_add(c, &pending, map_with_set(out, "A", 22, 5, 1), rwf_bytes(NULL, 0), 0);
+    assert_int_equal(
+        conflate_add(c, &pending, map_with_set(out, "B", 25, 6, 1), rwf_bytes(NULL, 0), 0),
+        CONFLATE_HELD);
+    assert_int_equal(
+        conflate_add(c, &pending, map_with_set(out, "A", 30, 7, 1), rwf_bytes(NULL, 0), 0),
+        CONFLATE_HELD);
+    assert_true(rwf_map_decode(merged(&pending).payload, &map) >= 0);
+    assert_false(map.info.flags & RWF_MAP_HAS_SET_DEFS);
+    assert_int_equal(map.count, 2);
+    assert_int_equal(rwf_map_next(&map, &entry), 1);
+    assert_int_equal(value_of(entry.data, 22), 5);
+    assert_int_equal(value_of(entry.data, 30), 7);
+    assert_int_equal(rwf_map_next(&map, &entry), 1);
+    assert_int_equal(value_of(entry.data, 25), 6);
+}
+
+static void a_row_of_a_set_that_its_map_does_not_define_is_not_merged(void **state)
+{
+    struct conflate_pending pending = empty();
+    uint8_t out[1024];
+
+    (void)state;
+    conflate_add(c, &pending, map_with_set(out, "A", 22, 5, 1), rwf_bytes(NULL, 0), 0);
+    assert_int_equal(
+        conflate_add(c, &pending, map_with_set(out, "B", 22, 6, 2), rwf_bytes(NULL, 0), 0),
+        CONFLATE_FLUSH);
+}
+
 #define TEST(name) cmocka_unit_test(name)
 
 int main(void)
@@ -381,6 +457,8 @@ int main(void)
         TEST(count_and_time_of_a_run_are_said_where_asked_and_saturate),
         TEST(set_data_is_written_out_where_its_definition_is_known),
         TEST(entries_of_one_key_become_one),
+        TEST(rows_with_set_data_are_written_out_each_by_the_definitions_of_its_map),
+        TEST(a_row_of_a_set_that_its_map_does_not_define_is_not_merged),
         TEST(the_newest_count_hint_stays),
     };
 
