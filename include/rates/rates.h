@@ -67,6 +67,12 @@ bool rates_exempts(const struct rates_exempt *exempt, const struct rwf_msg *upda
 bool rates_is_exempt(const struct rates *rates, const struct rwf_msg *update);
 
 bool rates_fields_keep(const struct rates_fields *fields, int16_t id);
+/* The fields that are left out, where they are few; else RATES_IDS + 1. */
+#define RATES_IDS 16u
+unsigned rates_fields_dropped(const struct rates_fields *fields, int16_t ids[RATES_IDS]);
+/* The fields that the list loses; an RWF_ERR_: none is left out of such a list. */
+int rates_fields_lost(const struct rates_fields *fields, struct rwf_bytes list,
+                      struct rwf_field_cut *cut);
 
 enum rates_verdict {
     RATES_AS_IT_IS, /* nothing to leave out, or bytes that cannot be read */

@@ -121,6 +121,28 @@ int rwf_field_list_decode(struct rwf_bytes bytes, const struct rwf_sets *sets,
                           struct rwf_field_list *list);
 int rwf_field_list_next(struct rwf_field_list *list, struct rwf_field *field);
 
+/* Which fields a list is to lose: those whose bit (by uint16_t of the id) is not as `keeps`. */
+struct rwf_field_choice {
+    const uint64_t *bits; /* 1024 words */
+    bool keeps;
+};
+
+#define RWF_CUT_IDS 16u
+struct rwf_field_cut {
+    size_t length;            /* of the list that is left */
+    unsigned left;            /* fields */
+    unsigned lost;            /* fields */
+    int16_t ids[RWF_CUT_IDS]; /* the first that are lost */
+};
+
+/*
+ * A list of standard data less the fields that are not chosen, byte for byte, in one pass. `out`
+ * has bytes.length bytes and does not overlap; it may be NULL: only the fields are counted. When
+ * none is lost, nothing is written. RWF_ERR_NOT_FOUND: the list has set data.
+ */
+int rwf_field_list_cut(struct rwf_bytes bytes, const struct rwf_field_choice *choice, uint8_t *out,
+                       struct rwf_field_cut *cut);
+
 /* ---- element list ---- */
 
 struct rwf_element_list_info {

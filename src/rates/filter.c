@@ -130,6 +130,40 @@ static size_t start_frame(struct rwf_encoder *enc, uint16_t container)
     return rwf_encoder_bytes(enc).length;
 }
 
+unsigned rates_fields_dropped(const struct rates_fields *fields, int16_t ids[RATES_IDS])
+{
+    if (!fields->drops || fields->named > RATES_IDS)
+        return RATES_IDS + 1;
+    memcpy(ids, fields->ids, sizeof(fields->ids));
+    return fields->named;
+}
+
+int rates_fields_lost(const struct rates_fields *fields, struct rwf_bytes list,
+                      struct rwf_field_cut *cut)
+{
+    const struct rwf_field_choice choice = { fields->bits, !fields->drops };
+
+    return rwf_field_list_cut(list, &choice, NULL, cut);
+}
+
+/* A list of standard data, which is nearly every one. RWF_ERR_NOT_FOUND: it has set data. */
+static int cut_list(const struct rates_fields *fields, struct rwf_bytes message,
+                    const struct rwf_peek *peek, uint8_t *out, size_t *length)
+{
+    const struct rwf_field_choice choice = { fields->bits, !fields->drops };
+    struct rwf_field_cut cut;
+    int rc = rwf_field_list_cut(rwf_bytes(message.data + peek->payload_at, peek->payload_length),
+                                &choice, out + peek->payload_at, &cut);
+
+    if (rc == RWF_ERR_NOT_FOUND)
+        return rc;
+    if (rc < 0 || cut.lost == 0)
+        return RATES_AS_IT_IS;
+    memcpy(out, message.data, peek->payload_at);
+    *length = peek->payload_at + cut.length;
+    return cut.left ? RATES_LESS : RATES_NOTHING;
+}
+
 enum rates_verdict rates_filter(const struct rates_fields *fields, struct rwf_bytes message,
                                 uint8_t *out, size_t size, size_t *length)
 {
@@ -137,8 +171,12 @@ enum rates_verdict rates_filter(const struct rates_fields *fields, struct rwf_by
     struct rwf_encoder enc;
     struct rwf_peek peek;
 
-    if (rwf_peek(message, &peek) != RWF_OK || peek.payload_at > size)
+    if (rwf_peek(message, &peek) != RWF_OK || message.length > size)
         return RATES_AS_IT_IS;
+    int rc = peek.container == RWF_TYPE_FIELD_LIST ? cut_list(fields, message, &peek, out, length)
+                                                   : RWF_ERR_NOT_FOUND;
+    if (rc != RWF_ERR_NOT_FOUND)
+        return (enum rates_verdict)rc;
     struct rwf_bytes payload = rwf_bytes(message.data + peek.payload_at, peek.payload_length);
     rwf_encoder_init(&enc, out + peek.payload_at, size - peek.payload_at);
     size_t frame = start_frame(&enc, peek.container);

@@ -67,6 +67,9 @@ static bool is_number(const char *word, long least, long most, long *out)
 
 static void set_field(struct rates_fields *fields, int16_t id)
 {
+    if (fields->named < RATES_IDS)
+        fields->ids[fields->named] = id;
+    fields->named++;
     fields->bits[(uint16_t)id / 64] |= 1ull << (uint16_t)id % 64;
 }
 

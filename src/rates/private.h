@@ -18,7 +18,9 @@ enum rates_kind {
 };
 
 struct rates_fields {
-    bool drops;                /* those that are set, else all others */
+    bool drops;     /* those that are set, else all others */
+    unsigned named; /* fields in the line; `ids` has the first of them */
+    int16_t ids[RATES_IDS];
     uint64_t bits[65536 / 64]; /* by field id */
 };
 

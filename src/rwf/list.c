@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "rmds/rwf_container.h"
 
+#include <string.h>
+
 #include "set.h"
 
 /*
@@ -131,6 +133,64 @@ int rwf_field_list_next(struct rwf_field_list *list, struct rwf_field *field)
     list->pos = p;
     list->left--;
     return 1;
+}
+
+/* `from` up to `to` of the old list goes behind what the new one has. */
+static void cut_copy(uint8_t *out, struct rwf_field_cut *cut, const uint8_t *from,
+                     const uint8_t *to)
+{
+    if (out && to > from)
+        memcpy(out + cut->length, from, (size_t)(to - from));
+    cut->length += (size_t)(to - from);
+}
+
+int rwf_field_list_cut(struct rwf_bytes bytes, const struct rwf_field_choice *choice, uint8_t *out,
+                       struct rwf_field_cut *cut)
+{
+    struct rwf_field_list list;
+    struct rwf_bytes content;
+    const uint8_t *run = bytes.data; /* not copied yet */
+    int rc = rwf_field_list_decode(bytes, NULL, &list);
+
+    cut->length = 0;
+    cut->left = list.count;
+    cut->lost = 0;
+    if (rc < 0 || list.info.flags & RWF_LIST_HAS_SET_DATA)
+        return rc < 0 ? rc : RWF_ERR_NOT_FOUND;
+    const uint64_t *bits = choice->bits;
+    const uint64_t flip = choice->keeps ? UINT64_MAX : 0; /* then a bit says that it is lost */
+    const uint8_t *p = list.pos;
+    const uint8_t *end = list.end;
+    for (unsigned i = list.count; i > 0; i--) {
+        const uint8_t *entry = p;
+        size_t room = (size_t)(end - p);
+        if (__builtin_expect(room < 3, 0))
+            return RWF_ERR_SHORT;
+        uint16_t id = md_be16(p);
+        size_t length = p[2];
+        if (__builtin_expect(length < OB16_LONG && length + 3 <= room, 1)) {
+            p += 3 + length;
+        } else {
+            const uint8_t *behind = p + 2;
+            if ((rc = wire_buf16(&behind, end, &content)) < 0)
+                return rc;
+            p = behind;
+        }
+        if (!((bits[id / 64] ^ flip) >> id % 64 & 1))
+            continue;
+        cut_copy(out, cut, run, entry);
+        run = p;
+        if (cut->lost < RWF_CUT_IDS)
+            cut->ids[cut->lost] = (int16_t)id;
+        cut->lost++;
+    }
+    cut->left -= cut->lost;
+    if (cut->lost == 0)
+        return RWF_OK;
+    cut_copy(out, cut, run, p);
+    if (out)
+        md_put_be16(out + (list.pos - bytes.data) - 2, (uint16_t)cut->left);
+    return RWF_OK;
 }
 
 /* ---- element list ---- */

@@ -278,22 +278,37 @@ static int send(struct srcdist_core *core, const struct srcdist_rate *rate,
     return srcdist_update_send(core, rate->item, message);
 }
 
-/* True: a field of it is left out, and its old value goes to another one. */
+/* A field that lines leave out may give its old value to another one. */
+static bool may_break_chain(struct srcdist_core *core, const struct rates_fields *fields)
+{
+    int16_t ids[RATES_IDS];
+
+    if (!fields || !core->config.rules.ripples)
+        return false;
+    unsigned count = rates_fields_dropped(fields, ids);
+    for (unsigned i = 0; i < count && count <= RATES_IDS; i++) {
+        if (ripples_to(core, ids[i]) != 0)
+            return true;
+    }
+    return count > RATES_IDS;
+}
+
+/* True: a field of it is left out, and its old value goes to another one; or so many are left out
+ * that it is cheaper to write all of them out. */
 static bool breaks_chain(struct srcdist_core *core, const struct srcdist_rate *rate,
                          const struct rwf_msg *msg)
 {
-    struct rwf_field_list list;
-    struct rwf_field field;
+    struct rwf_field_cut cut;
 
-    if (!rate->choice.fields || msg->flags & RWF_UPDATE_DO_NOT_RIPPLE ||
-        msg->container != RWF_TYPE_FIELD_LIST ||
-        rwf_field_list_decode(msg->payload, NULL, &list) < 0)
+    if (msg->flags & RWF_UPDATE_DO_NOT_RIPPLE || msg->container != RWF_TYPE_FIELD_LIST ||
+        !may_break_chain(core, rate->choice.fields) ||
+        rates_fields_lost(rate->choice.fields, msg->payload, &cut) < 0)
         return false;
-    while (rwf_field_list_next(&list, &field) > 0) {
-        if (!rates_fields_keep(rate->choice.fields, field.id) && ripples_to(core, field.id) != 0)
+    for (unsigned i = 0; i < cut.lost && i < RWF_CUT_IDS; i++) {
+        if (ripples_to(core, cut.ids[i]) != 0)
             return true;
     }
-    return false;
+    return cut.lost > RWF_CUT_IDS;
 }
 
 /* Old values that a field would have moved on are written out before it is left out. */
@@ -397,22 +412,26 @@ int srcdist_rate_update(struct srcdist_core *core, uint32_t item, struct rwf_byt
                         bool has_permission_data)
 {
     struct srcdist_rate *rate = rate_of(core, item);
+    const struct rates_choice *choice = &rate->choice;
     struct srcdist_item *it = &core->items[item];
     int err = MD_ERR_UNSUPPORTED;
     struct rwf_msg msg;
 
-    if (rwf_msg_decode(message, &msg) != RWF_OK) {
-        core->stats.decode_errors++;
-        return MD_OK;
+    /* Where only fields are left out, an update needs no look at its head. */
+    if (choice->types || choice->interval_ms || may_break_chain(core, choice->fields)) {
+        if (rwf_msg_decode(message, &msg) != RWF_OK) {
+            core->stats.decode_errors++;
+            return MD_OK;
+        }
+        if (choice->types && !rates_types_have(choice->types, msg.update_type) &&
+            !has_permission_data) {
+            core->stats.updates_filtered++;
+            return MD_OK;
+        }
+        message = spell(core, &msg, rate, message);
+        if (choice->interval_ms && !rates_exempts(choice->exempt, &msg))
+            err = hold(core, rate, message);
     }
-    if (rate->choice.types && !rates_types_have(rate->choice.types, msg.update_type) &&
-        !has_permission_data) {
-        core->stats.updates_filtered++;
-        return MD_OK;
-    }
-    message = spell(core, &msg, rate, message);
-    if (rate->choice.interval_ms && !rates_exempts(rate->choice.exempt, &msg))
-        err = hold(core, rate, message);
     if (err == MD_ERR_UNSUPPORTED)
         err = pass(core, rate, message);
     if (err == MD_OK && it->image)

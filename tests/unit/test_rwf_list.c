@@ -316,6 +316,124 @@ static void a_definition_block_refuses_what_cannot_be(void **state)
     assert_int_equal(rc, RWF_ERR_FULL);
 }
 
+/* ---- a list less some of its fields ---- */
+
+static uint64_t bits[1024];
+
+static void set_bit(int16_t id, bool is_set)
+{
+    uint64_t bit = 1ull << (uint16_t)id % 64;
+
+    bits[(uint16_t)id / 64] &= ~bit;
+    bits[(uint16_t)id / 64] |= is_set ? bit : 0;
+}
+
+/* Fields of contents of 0, 40, 80, ... bytes, long and short forms, in a list of its own. */
+static struct rwf_bytes list_of(uint8_t *out, size_t size, bool has_info, const int16_t ids[],
+                                unsigned count)
+{
+    static const uint8_t text[400];
+    const struct rwf_field_list_info info = {
+        .flags = (uint8_t)(RWF_LIST_HAS_STANDARD_DATA | (has_info ? RWF_LIST_HAS_INFO : 0)),
+        .dictionary_id = 300,
+        .list_num = 7,
+    };
+    const struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
+                                 .domain = RWF_DOMAIN_MARKET_PRICE,
+                                 .container = RWF_TYPE_FIELD_LIST };
+    struct rwf_encoder enc;
+    struct rwf_peek peek;
+
+    rwf_encoder_init(&enc, out, size);
+    rwf_msg_start(&enc, &msg);
+    rwf_field_list_start(&enc, &info);
+    for (unsigned i = 0; i < count; i++)
+        rwf_field_add_bytes(&enc, ids[i], rwf_bytes(text, (uint16_t)ids[i] % 10 * 40u));
+    rwf_field_list_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    assert_int_equal(rwf_peek(rwf_encoder_bytes(&enc), &peek), RWF_OK);
+    return rwf_bytes(out + peek.payload_at, peek.payload_length);
+}
+
+/* Each of these fields is lost or stays: all ways, with the list that has the others beside it. */
+static void a_list_is_cut_byte_for_byte(void **state)
+{
+    static const int16_t ids[] = { 22, -7, 6, 22, 25, 1709, 9 };
+    uint8_t whole[2000], rest[2000], out[2000];
+    struct rwf_field_cut cut;
+    (void)state;
+
+    for (unsigned lost = 0; lost < 128; lost++) {
+        int16_t kept[7];
+        unsigned left = 0;
+        bool is_known = !(lost & 1) == !(lost >> 3 & 1); /* 22 is there twice */
+        for (unsigned i = 0; i < 7; i++) {
+            set_bit(ids[i], lost >> i & 1);
+            if (!(lost >> i & 1))
+                kept[left++] = ids[i];
+        }
+        if (!is_known)
+            continue;
+        for (int has_info = 0; has_info < 2; has_info++) {
+            struct rwf_bytes list = list_of(whole, sizeof(whole), has_info, ids, 7);
+            struct rwf_bytes expected = list_of(rest, sizeof(rest), has_info, kept, left);
+            const struct rwf_field_choice choice = { bits, false };
+            assert_int_equal(rwf_field_list_cut(list, &choice, out, &cut), RWF_OK);
+            assert_int_equal(cut.left, left);
+            assert_int_equal(cut.lost, 7 - left);
+            if (cut.lost == 0)
+                continue;
+            assert_int_equal(cut.length, expected.length);
+            assert_memory_equal(out, expected.data, expected.length);
+            assert_int_equal(rwf_field_list_cut(list, &choice, NULL, &cut), RWF_OK);
+            assert_int_equal(cut.length, expected.length);
+        }
+    }
+}
+
+static void fields_are_kept_by_their_bits_and_the_first_that_are_lost_are_named(void **state)
+{
+    int16_t ids[20];
+    uint8_t whole[4000], out[4000];
+    struct rwf_field_cut cut;
+    const struct rwf_field_choice keeps = { bits, true };
+    (void)state;
+
+    for (int16_t i = 0; i < 20; i++) {
+        ids[i] = (int16_t)(100 + i * 10);
+        set_bit(ids[i], i == 3);
+    }
+    struct rwf_bytes list = list_of(whole, sizeof(whole), false, ids, 20);
+    assert_int_equal(rwf_field_list_cut(list, &keeps, out, &cut), RWF_OK);
+    assert_int_equal(cut.left, 1);
+    assert_int_equal(cut.lost, 19);
+    assert_int_equal(cut.ids[0], 100);
+    assert_int_equal(cut.ids[3], 140);
+    assert_int_equal(cut.ids[RWF_CUT_IDS - 1], 260);
+}
+
+/* Wherever it ends too early: an error, and no byte is read behind it. */
+static void a_short_list_is_not_cut(void **state)
+{
+    static const int16_t ids[] = { 22, 27, 6 };
+    static const uint8_t set_data[] = { RWF_LIST_HAS_SET_DATA | RWF_LIST_HAS_STANDARD_DATA, 0, 0,
+                                        0 };
+    uint8_t whole[1000], out[1000];
+    struct rwf_field_cut cut;
+    const struct rwf_field_choice choice = { bits, false };
+    (void)state;
+
+    set_bit(22, true);
+    set_bit(27, true);
+    struct rwf_bytes list = list_of(whole, sizeof(whole), true, ids, 3);
+    for (size_t length = 1; length < list.length; length++)
+        assert_true(rwf_field_list_cut(rwf_bytes(list.data, length), &choice, out, &cut) < 0);
+    assert_int_equal(rwf_field_list_cut(rwf_bytes(NULL, 0), &choice, out, &cut), RWF_OK);
+    assert_int_equal(cut.lost + cut.left, 0);
+    assert_int_equal(rwf_field_list_cut(rwf_bytes(set_data, sizeof(set_data)), &choice, out, &cut),
+                     RWF_ERR_NOT_FOUND);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +446,9 @@ int main(void)
         cmocka_unit_test(a_blank_date_or_time_of_fixed_length_is_all_sentinels),
         cmocka_unit_test(encoded_content_fits_into_set_data),
         cmocka_unit_test(a_definition_block_refuses_what_cannot_be),
+        cmocka_unit_test(a_list_is_cut_byte_for_byte),
+        cmocka_unit_test(fields_are_kept_by_their_bits_and_the_first_that_are_lost_are_named),
+        cmocka_unit_test(a_short_list_is_not_cut),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
