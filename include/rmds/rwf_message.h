@@ -147,6 +147,7 @@ enum rwf_splice_op {
     RWF_SPLICE_STRIP_CONF_INFO = 0x080, /* update: no conflation information */
     RWF_SPLICE_SEQ_NUM = 0x100,         /* seq_num into the member, if the message has one */
     RWF_SPLICE_STRIP_PERM_DATA = 0x200, /* no permission data */
+    RWF_SPLICE_QOS = 0x400,             /* `qos` (request, refresh) replaces or becomes the QoS */
 };
 
 struct rwf_splice {
@@ -158,6 +159,7 @@ struct rwf_splice {
     uint32_t seq_num;
     struct rwf_bytes group_id;
     const struct rwf_key *key;
+    struct rwf_qos qos;
 };
 
 /*

@@ -186,6 +186,15 @@ static void splice_group(struct splicing *s, const struct member *m, bool is_the
     wire_wr_buf8(&s->wr, group);
 }
 
+static void splice_qos(struct splicing *s, const struct member *m, bool is_there)
+{
+    if (is_there)
+        member_skip(&s->rd, m->kind);
+    s->flags |= m->flag;
+    if (wire_wr_qos(&s->wr, &s->splice->qos) < 0)
+        s->err = RWF_ERR_RANGE;
+}
+
 static void splice_member(struct splicing *s, const struct member *m)
 {
     bool is_there = member_is_there(m, &s->flags_was, &s->rd);
@@ -197,6 +206,10 @@ static void splice_member(struct splicing *s, const struct member *m)
     }
     if (m->kind == MEMBER_GROUP_ID) {
         splice_group(s, m, is_there);
+        return;
+    }
+    if (m->kind == MEMBER_QOS && s->splice->ops & RWF_SPLICE_QOS) {
+        splice_qos(s, m, is_there);
         return;
     }
     if (!is_there)

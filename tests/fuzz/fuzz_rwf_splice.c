@@ -36,7 +36,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const struct rwf_key key = { .flags = RWF_KEY_HAS_SERVICE_ID | RWF_KEY_HAS_NAME,
                                         .service_id = 1000,
                                         .name = { (const uint8_t *)"IBM.N", 5 } };
-    struct rwf_splice splice = { .stream_id = 77, .service_id = 300, .key = &key };
+    static const struct rwf_qos qos = { .timeliness = RWF_TIMELINESS_REALTIME,
+                                        .rate = RWF_RATE_TIME_CONFLATED,
+                                        .rate_info = 100 };
+    struct rwf_splice splice = { .stream_id = 77, .service_id = 300, .key = &key, .qos = qos };
     struct rwf_msg before;
     struct rwf_msg after;
     size_t length;
@@ -59,6 +62,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     expect(before.msg_class == after.msg_class && before.domain == after.domain);
     if (splice.ops & RWF_SPLICE_STREAM_ID)
         expect(after.stream_id == 77);
+    if (splice.ops & RWF_SPLICE_QOS && after.msg_class == RWF_CLASS_REFRESH)
+        expect(after.flags & RWF_REFRESH_HAS_QOS && after.qos.rate_info == 100);
 
     /* No byte behind a smaller buffer is touched: ASan sees it. */
     uint8_t *small = malloc(length);

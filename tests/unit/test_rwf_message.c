@@ -358,6 +358,38 @@ static void a_splice_changes_single_members(void **state)
     assert_true(rwf_bytes_equal(got.key.name, msg.key.name));
 }
 
+static void a_splice_states_another_quality(void **state)
+{
+    const struct rwf_splice splice = {
+        .ops = RWF_SPLICE_QOS,
+        .qos = { .timeliness = RWF_TIMELINESS_DELAYED,
+                 .time_info = 900,
+                 .rate = RWF_RATE_TIME_CONFLATED,
+                 .rate_info = 100 },
+    };
+    struct rwf_msg msg = refresh;
+    uint8_t buffer[200];
+    uint8_t out[200];
+    size_t length;
+    struct rwf_msg got;
+    (void)state;
+
+    for (int has_one = 0; has_one < 2; has_one++) {
+        msg.flags = (uint16_t)(has_one ? refresh.flags : refresh.flags & ~RWF_REFRESH_HAS_QOS);
+        struct rwf_bytes bytes = encoded(&msg, buffer, sizeof(buffer));
+        assert_int_equal(rwf_splice(bytes, &splice, out, sizeof(out), &length), RWF_OK);
+        assert_int_equal(rwf_msg_decode(rwf_bytes(out, length), &got), RWF_OK);
+        assert_int_equal(got.flags, refresh.flags);
+        assert_int_equal(got.qos.timeliness, RWF_TIMELINESS_DELAYED);
+        assert_int_equal(got.qos.time_info, 900);
+        assert_int_equal(got.qos.rate, RWF_RATE_TIME_CONFLATED);
+        assert_int_equal(got.qos.rate_info, 100);
+        assert_true(rwf_key_equal(&got.key, &refresh.key));
+        assert_true(rwf_bytes_equal(got.perm_data, refresh.perm_data));
+        assert_true(rwf_bytes_equal(got.payload, refresh.payload));
+    }
+}
+
 static void a_splice_that_does_not_fit_says_how_much_would(void **state)
 {
     const struct rwf_splice set = { .ops = RWF_SPLICE_SET_KEY, .key = &refresh.key };
@@ -412,6 +444,7 @@ int main(void)
         cmocka_unit_test(members_of_newer_peers_survive_a_splice),
         cmocka_unit_test(the_second_key_of_a_refresh_is_carried_through),
         cmocka_unit_test(a_splice_changes_single_members),
+        cmocka_unit_test(a_splice_states_another_quality),
         cmocka_unit_test(a_splice_that_does_not_fit_says_how_much_would),
         cmocka_unit_test(keys_compare_by_their_members),
     };
