@@ -21,7 +21,9 @@
 #include "outside.h"
 #include "outside_wiring.h"
 #include "p2ps.h"
+#include "paces.h"
 #include "plan.h"
+#include "rates/rates.h"
 #include "reload.h"
 #include "tokens.h"
 
@@ -209,7 +211,7 @@ static int create_workers(struct p2ps *p2ps)
     };
     char name[64];
 
-    if (p2ps_plan_memory(p2ps, &config) != MD_OK)
+    if (p2ps_paces_read(p2ps, &config.core) != MD_OK || p2ps_plan_memory(p2ps, &config) != MD_OK)
         return MD_EXIT_CONFIG;
     config.ws = ws_config(p2ps, &config);
     if (p2ps_audit_open(p2ps) != MD_OK)
@@ -442,6 +444,7 @@ static void take_down(void *owner)
     p2ps_credentials_destroy(p2ps->credentials);
     for (unsigned i = 0; i < p2ps->worker_count; i++)
         p2ps_worker_destroy(p2ps->workers[i]);
+    rates_destroy(p2ps->exempt);
     p2ps_audit_close(p2ps);
     attach_process_destroy(p2ps->process);
     p2ps_dictionary_store_destroy(p2ps->dictionaries);

@@ -8,10 +8,12 @@
 
 #define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
 #define WORKER_BYTES  (12u << 20) /* tables that are made at start */
+#define MERGE_BYTES   (1u << 20)  /* with conflateRates, of each worker */
 #define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
 #define WS_FORMS      9           /* and for JSON so many more, */
 #define WS_READER     12          /* and so many of wsMaxMsgSize */
 #define WS_INPUTS     4           /* what one consumer's requests may take, of wsMaxMsgSize */
+#define PENDING       32          /* the part of what is left that merged updates wait in */
 #define SHARE         8           /* of a pool: who has it gets no more once the pool runs short */
 
 /* A mount's guaranteed output, the chunk it reads into, and two that are filled in part only. */
@@ -81,7 +83,9 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
                       p2ps->mounts_max;
     uint64_t pool = md_conf_u64(daemon, "poolSize");
 
-    daemon_memory_add(memory, "fixed", fixed_bytes(daemon, &config->channel));
+    daemon_memory_add(memory, "fixed",
+                      fixed_bytes(daemon, &config->channel) +
+                          (config->core.pace_count ? workers * MERGE_BYTES : 0));
     /* None wanted is not the same as no limit wanted. */
     uint64_t output =
         daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8);
@@ -102,10 +106,14 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
         return MD_ERR_RANGE;
     }
     uint64_t images = config->core.keeps_images ? left / 2 : 0;
+    uint64_t pending = config->core.pace_count ? left / PENDING : 0;
     config->core.image_bytes_max = images / workers;
     daemon_memory_add(memory, "images", images);
-    config->core.work_bytes_max = (left - images) / workers;
-    daemon_memory_add(memory, "items", left - images);
+    config->core.pending_bytes_max = pending / workers;
+    if (pending)
+        daemon_memory_add(memory, "pending", pending);
+    config->core.work_bytes_max = (left - images - pending) / workers;
+    daemon_memory_add(memory, "items", left - images - pending);
     daemon_memory_show(memory, p2ps->daemon.stats);
     return MD_OK;
 }

@@ -15,7 +15,7 @@
  * what is open at most gets the rest. The sum is the bound of the process; it is logged at start
  * and shown as the statistics memory.*, part by part.
  */
-#define DAEMON_MEMORY_PARTS 12
+#define DAEMON_MEMORY_PARTS 16
 
 struct daemon_memory {
     uint64_t limit;     /* memoryLimit, or `percent` of what the machine or the cgroup has */

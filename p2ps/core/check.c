@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/check.h"
 #include "item.h"
+#include "pace.h"
 #include "private.h"
 #include "standby.h"
 
@@ -12,6 +13,7 @@
  *   forms     each is counted by the watches that use it
  *   services  the maps of the networks and the table name each other, and no id is given twice
  *   walks     each is counted by the items that owe its state
+ *   places    each is counted by the watches of its rate; what is pending has a turn
  *   sums      what the statistics call "now" is what is there
  */
 struct tally {
@@ -48,6 +50,7 @@ static const char *check_watch(const struct p2ps_core *core, uint32_t item, uint
     MD_REQUIRE(c->is_standing ||
                p2ps_standby_is(c, it->service) == ((w->flags & P2PS_WATCH_STANDBY) != 0));
     MD_REQUIRE(it->is_private == ((w->flags & P2PS_WATCH_PRIVATE) != 0));
+    MD_REQUIRE(core->forms[w->form].pace <= core->config.pace_count);
     tally->form_watches[w->form]++;
     tally->owed += (w->flags & P2PS_WATCH_OWED) != 0;
     return NULL;
@@ -69,6 +72,25 @@ static const char *check_at_sink(const struct p2ps_core *core, uint32_t item)
     return NULL;
 }
 
+static const char *check_paces(const struct p2ps_core *core, uint32_t item)
+{
+    const struct p2ps_item *it = &core->items[item];
+    uint32_t watches[P2PS_PACES_MAX + 1] = { 0 };
+    bool is_ahead[P2PS_PACES_MAX + 1] = { false };
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        const struct p2ps_watch *w = &it->watches[i];
+
+        watches[core->forms[w->form].pace]++;
+        is_ahead[core->forms[w->form].pace] |= (w->flags & P2PS_WATCH_AHEAD) != 0;
+    }
+    MD_REQUIRE(!is_ahead[P2PS_PACE_NONE]);
+    for (unsigned pace = 1; pace <= core->config.pace_count; pace++)
+        MD_REQUIRE_ALL(
+            p2ps_pace_check_item(core, item, (uint8_t)pace, watches[pace], is_ahead[pace]));
+    return NULL;
+}
+
 static const char *check_item(const struct p2ps_core *core, uint32_t item, struct tally *tally)
 {
     const struct p2ps_item *it = &core->items[item];
@@ -80,6 +102,7 @@ static const char *check_item(const struct p2ps_core *core, uint32_t item, struc
     MD_REQUIRE(it->image_state != P2PS_WATCH_ASKS);
     for (uint32_t i = 0; i < it->watch_count; i++)
         MD_REQUIRE_ALL(check_watch(core, item, i, tally));
+    MD_REQUIRE_ALL(check_paces(core, item));
     tally->items++;
     tally->watches += it->watch_count;
     tally->images += it->image != NULL;
@@ -335,5 +358,6 @@ const char *p2ps_core_check(const struct p2ps_core *core)
     MD_REQUIRE_ALL(check_waits(core));
     MD_REQUIRE_ALL(check_services(core));
     MD_REQUIRE_ALL(check_walks(core));
+    MD_REQUIRE_ALL(p2ps_pace_check(core));
     return check_sums(core, &tally);
 }

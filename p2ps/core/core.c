@@ -17,6 +17,7 @@
 #include "item.h"
 #include "login.h"
 #include "network.h"
+#include "pace.h"
 #include "private.h"
 #include "session.h"
 #include "slice.h"
@@ -30,6 +31,7 @@
 #define POSTS_DEFAULT      10000
 #define PART_MAX           60000 /* of an image out of the cache */
 #define MESSAGE_DEFAULT    (4u << 20)
+#define PENDING_DEFAULT    (64u << 20)
 #define MAKE_FORMS_AT_ONCE 4 /* forms of one record that may each need a whole message */
 
 static void take_defaults(struct p2ps_core_config *config)
@@ -48,6 +50,8 @@ static void take_defaults(struct p2ps_core_config *config)
         config->conflate_max = 100000;
     if (config->owed_fill_percent == 0)
         config->owed_fill_percent = 30;
+    if (config->pending_bytes_max == 0)
+        config->pending_bytes_max = PENDING_DEFAULT;
     if (!config->application_name)
         config->application_name = "openrmds p2ps";
 }
@@ -119,6 +123,8 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         err = p2ps_networks_create(core);
     if (err == MD_OK && config->keeps_images)
         err = cache_create(&cache, &core->cache);
+    if (err == MD_OK)
+        err = p2ps_paces_create(core);
     if (err != MD_OK) {
         p2ps_core_destroy(core);
         return err;
@@ -166,6 +172,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     cache_destroy(core->cache);
     free(core->directory_scratch);
     free(core->waits);
+    p2ps_paces_destroy(core);
     p2ps_trail_destroy(core);
     free(core->items);
     p2ps_tally_destroy(core);
@@ -274,6 +281,7 @@ void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)
     core->now_ns = now_ns;
     p2ps_slice_turn(core);
     p2ps_deliver_events(core);
+    p2ps_deliver_paced(core);
     p2ps_turn_sweep(core);
 }
 
@@ -287,6 +295,8 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
         deadline = core->parked_ns;
     if (core->forget_ns < deadline)
         deadline = core->forget_ns;
+    if (p2ps_pace_deadline(core) < deadline)
+        deadline = p2ps_pace_deadline(core);
     for (unsigned i = 0; i < core->config.network_count; i++) {
         uint64_t sink = rrmp_sink_deadline(core->sinks[i]);
         deadline = sink < deadline ? sink : deadline;

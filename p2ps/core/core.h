@@ -16,6 +16,7 @@
 #include "rrmp/sink.h"
 
 struct cache_ripples;
+struct rates;
 
 /*
  * One core is one worker: it has clients of its own, an item table of its own and one requester on
@@ -75,6 +76,7 @@ struct p2ps_service_policy {
 };
 
 #define P2PS_NETWORKS_MAX 8
+#define P2PS_PACES_MAX    8
 
 /* How fast; of each address and of each user, over all workers. */
 struct p2ps_rate_limits {
@@ -146,7 +148,11 @@ struct p2ps_core_config {
     uint64_t
         slow_timeout_ns;   /* 0: 10 s. Since the client was full, or its socket took bytes last */
     uint32_t conflate_max; /* streams of a client that may be behind; 0: 100000 */
-    unsigned owed_fill_percent; /* images it missed are given below this fill; 0: 30 */
+    unsigned owed_fill_percent;             /* images it missed are given below this fill; 0: 30 */
+    struct p2ps_pace paces[P2PS_PACES_MAX]; /* conflateRates */
+    unsigned pace_count;
+    const struct rates *exempt; /* updates that are never merged; outlives the core, may be NULL */
+    uint64_t pending_bytes_max; /* of updates that are being merged, 0: 64 MiB */
     bool keeps_images;          /* enableCache */
     uint64_t image_bytes_max;   /* for all of them, 0: no limit of its own */
     uint64_t work_bytes_max;    /* items and streams; more are refused at it. 0: no limit */
@@ -193,6 +199,9 @@ struct p2ps_core_stats {
     uint64_t posts_in;
     uint64_t acks_out;
     uint64_t conflated;
+    uint64_t updates_merged;  /* into a pending one of their item and rate */
+    uint64_t pending_refused; /* found no room to be pending: sent at once */
+    uint64_t pending_bytes_now;
     uint64_t decode_errors;
     uint64_t no_buffer_events;
     uint64_t not_entitled;
@@ -225,6 +234,7 @@ struct p2ps_core_stats {
     uint32_t mounts_slow_now;
     uint32_t items_now;
     uint32_t watches_now;
+    uint32_t pending_updates_now; /* that wait for the turn of their item and rate */
 };
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out);

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deliver.h"
 #include "ask.h"
-#include "base/cursor.h"
 #include "base/err.h"
 #include "client.h"
 #include "dictionary.h"
@@ -14,6 +13,7 @@
 #include "item.h"
 #include "lost.h"
 #include "network.h"
+#include "pace.h"
 #include "post.h"
 #include "private.h"
 #include "record.h"
@@ -23,22 +23,6 @@
 #include "watch.h"
 
 #define EVENTS_MAX 32 /* taken at a time: they stay in the first cache */
-
-/* A mirrored item may go on at another source, which must know from which number on. */
-static void note_provider_seq(struct p2ps_core *core, const struct p2ps_record *record)
-{
-    const struct p2ps_item *it = &core->items[record->item];
-    bool has_seq = record->peek.msg_class == RWF_CLASS_UPDATE
-                       ? (record->peek.flags & RWF_UPDATE_HAS_SEQ_NUM) != 0
-                       : (record->peek.flags & RWF_REFRESH_HAS_SEQ_NUM) != 0;
-    struct rwf_layout layout;
-
-    if (!has_seq || !core->services[it->service].is_mirrored ||
-        rwf_layout_decode(record->message, &layout) != RWF_OK || layout.seq_num.at == 0)
-        return;
-    rrmp_sink_item_provider_seq(p2ps_item_sink(core, record->item), it->sink_item,
-                                md_be32(record->message.data + layout.seq_num.at));
-}
 
 /* ---- entries with permission data of their own ---- */
 
@@ -235,7 +219,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     it->is_state_known = true;
     it->is_unreadable = false;
     p2ps_image_part(core, event, &record);
-    note_provider_seq(core, &record);
+    p2ps_record_note_seq(core, &record);
     bool ends_by_itself = it->is_snapshot && is_last;
     if (p2ps_entries_are_locked(core, &record))
         put_in_sets(core, event, &record, judge_image, put_images);
@@ -295,7 +279,7 @@ static void put_update(struct p2ps_core *core, const struct rrmp_sink_event *eve
     bool is_held = false;
 
     for (struct p2ps_watch *w = it->watches; w < end; w++) {
-        if (!p2ps_watch_takes(w, event->to))
+        if (!p2ps_watch_takes(w, event->to) || p2ps_pace_skips(core, w))
             continue;
         struct p2ps_client *c = &core->clients[w->client];
         if (w->flags & P2PS_WATCH_HELD_BACK || is_paused(c, w)) {
@@ -361,21 +345,44 @@ static void put_part(struct p2ps_core *core, const struct rrmp_sink_event *event
     put_update(core, event, record, true, rwf_bytes(NULL, 0));
 }
 
+/* A pending update of a rate, to its watches: it is one that is for all who may see the item. */
+static void put_paced(struct p2ps_core *core, uint32_t item, struct rwf_bytes update)
+{
+    const struct rrmp_sink_event event = { .to = RRMP_SINK_TO_STEP };
+    struct p2ps_record record = {
+        .message = update,
+        .item = item,
+        .is_private = core->items[item].is_private,
+    };
+
+    p2ps_record_next(core);
+    if (rwf_peek(update, &record.peek) == RWF_OK)
+        put_update(core, &event, &record, false, rwf_bytes(NULL, 0));
+}
+
+void p2ps_deliver_paced(struct p2ps_core *core)
+{
+    p2ps_pace_turn(core, put_paced);
+}
+
 static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
     struct p2ps_record record;
     struct rwf_bytes perm;
 
     core->stats.updates_in++;
+    uint16_t held = core->pacing ? p2ps_pace_update(core, event, put_paced) : 0;
     if (!p2ps_record_start(core, event, &record))
         return;
+    core->pace_skips = held;
     bool is_judged = p2ps_entitle_update(core, &record, &perm);
     p2ps_image_update(core, event, &record, is_judged);
-    note_provider_seq(core, &record);
+    p2ps_record_note_seq(core, &record);
     if (p2ps_entries_are_locked(core, &record))
         put_in_sets(core, event, &record, judge_update, put_part);
     else
         put_update(core, event, &record, is_judged, perm);
+    core->pace_skips = 0;
 }
 
 static void deliver_status(struct p2ps_core *core, const struct rrmp_sink_event *event)
@@ -435,6 +442,8 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
     uint16_t service = p2ps_service_bind(core, network, event->service);
     if (service == RRMP_SERVICE_NONE)
         return;
+    if (core->pacing)
+        p2ps_pace_flush_service(core, service, put_paced);
     /* A partial recovery must not go out as a group status: it would also clear items that are
      * still suspect. */
     bool is_whole = !(event->flags & RRMP_SINK_STATE_PARTIAL);
@@ -476,6 +485,11 @@ static bool is_of_item(const struct rrmp_sink_event *event)
            (event->kind == RRMP_SINK_STATE && event->scope == RRMP_SINK_SCOPE_ITEM);
 }
 
+static bool is_update(const struct rrmp_sink_event *event)
+{
+    return event->kind == RRMP_SINK_MESSAGE && event->type == RRMP_UPDATE;
+}
+
 static bool is_stale(const struct p2ps_core *core, unsigned network,
                      const struct rrmp_sink_event *event)
 {
@@ -510,9 +524,11 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
         return;
     if (core->walk_items > 0 && is_of_item(event))
         p2ps_states_settle(core, (uint32_t)event->user);
+    if (core->pacing && is_of_item(event) && !is_update(event))
+        p2ps_pace_flush(core, (uint32_t)event->user, put_paced);
     switch ((enum rrmp_sink_event_kind)event->kind) {
     case RRMP_SINK_MESSAGE:
-        if (event->type == RRMP_UPDATE)
+        if (is_update(event))
             deliver_update(core, event);
         else if (event->type == RRMP_STATUS)
             deliver_status(core, event);

@@ -6,5 +6,7 @@
 #include "private.h"
 
 void p2ps_deliver_events(struct p2ps_core *core);
+/* The pending updates whose turn has come. */
+void p2ps_deliver_paced(struct p2ps_core *core);
 
 #endif

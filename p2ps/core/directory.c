@@ -8,9 +8,10 @@
 #include "dictionary.h"
 #include "directory.h"
 #include "item.h"
-#include "itemkey/itemkey.h"
 #include "network.h"
 #include "private.h"
+#include "qos.h"
+#include "rrmp/key.h"
 #include "status.h"
 #include "tally.h"
 #include "watch.h"
@@ -75,8 +76,7 @@ static void describe(const struct p2ps_core *core, const struct rrmp_sink_servic
         out->capabilities[out->capability_count++] = in->capabilities[i];
     if (!has_capability(out, RWF_DOMAIN_DICTIONARY) && out->capability_count < OMM_CAPABILITY_MAX)
         out->capabilities[out->capability_count++] = RWF_DOMAIN_DICTIONARY;
-    for (unsigned i = 0; i < in->qos_count; i++)
-        out->qos[out->qos_count++] = itemkey_qos_unpack(in->qos[i]);
+    p2ps_qos_offer(core, in, out);
     add_dictionaries(core, in, out);
 }
 

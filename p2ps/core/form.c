@@ -11,6 +11,7 @@
 /* A form to be found or made. */
 struct wanted {
     uint8_t flags;
+    uint8_t pace;
     bool is_paid; /* a view that the client asks for, or one made of that */
     const int16_t *fields;
     size_t field_count;
@@ -20,7 +21,8 @@ static bool is_form(const struct p2ps_form *form, const struct p2ps_front *front
                     const struct wanted *want)
 {
     return form->watch_count && !form->is_cut && form->front == front &&
-           form->flags == want->flags && form->field_count == want->field_count &&
+           form->flags == want->flags && form->pace == want->pace &&
+           form->field_count == want->field_count &&
            (want->field_count == 0 ||
             memcmp(form->fields, want->fields, want->field_count * sizeof(int16_t)) == 0);
 }
@@ -79,6 +81,7 @@ static uint32_t new_form(struct p2ps_core *core, uint32_t client, const struct w
     }
     core->forms[slot] = (struct p2ps_form){
         .flags = want->flags,
+        .pace = want->pace,
         .front = c->front,
         .field_count = (uint16_t)want->field_count,
         .fields = copy,
@@ -87,6 +90,8 @@ static uint32_t new_form(struct p2ps_core *core, uint32_t client, const struct w
         .host = want->is_paid ? c->host : NULL,
         .party = want->is_paid ? c->party : NULL,
     };
+    if (want->pace != P2PS_PACE_NONE)
+        core->forms[slot].rate = core->config.paces[want->pace - 1];
     core->made_epoch[slot] = 0;
     if (slot == core->form_count)
         core->form_count++;
@@ -110,11 +115,12 @@ static uint32_t take(struct p2ps_core *core, uint32_t client, const struct wante
     return form;
 }
 
-uint32_t p2ps_form_take(struct p2ps_core *core, uint32_t client, uint8_t flags,
+uint32_t p2ps_form_take(struct p2ps_core *core, uint32_t client, uint8_t flags, uint8_t pace,
                         const int16_t *fields, size_t field_count)
 {
     const struct wanted want = {
         .flags = flags,
+        .pace = pace,
         .is_paid = (flags & P2PS_FORM_VIEW) != 0,
         .fields = fields,
         .field_count = field_count,
@@ -172,6 +178,7 @@ static uint32_t take_seen(struct p2ps_core *core, uint32_t client, const struct 
     int16_t *fields = is_view ? malloc((asked->field_count + 1u) * sizeof(fields[0])) : NULL;
     struct wanted want = {
         .flags = asked->flags | P2PS_FORM_VIEW | P2PS_FORM_IMPOSED,
+        .pace = asked->pace,
         .is_paid = is_view,
         .fields = seen->fields,
         .field_count = seen->field_count,
@@ -212,6 +219,7 @@ static uint32_t take_cut(struct p2ps_core *core, uint32_t client, uint32_t asked
         return form;
     }
     struct wanted want = { .flags = core->forms[seen].flags,
+                           .pace = core->forms[seen].pace,
                            .is_paid = core->forms[seen].host != NULL };
     form = new_form(core, client, &want);
     if (form == P2PS_NONE) {

@@ -7,7 +7,7 @@
 
 /* The form with these properties, made for this client if it is not there; P2PS_NONE when there are
  * too many, or the client has its share of views. */
-uint32_t p2ps_form_take(struct p2ps_core *core, uint32_t client, uint8_t flags,
+uint32_t p2ps_form_take(struct p2ps_core *core, uint32_t client, uint8_t flags, uint8_t pace,
                         const int16_t *fields, size_t field_count);
 void p2ps_form_give(struct p2ps_core *core, uint32_t form);
 /* The form in place of this one, which it gives back, for a client that may see those fields;

@@ -33,8 +33,16 @@ enum p2ps_form_flags {
                                 given at all */
 };
 
+/* A rate that consumers may choose: the rate of a QoS. */
+struct p2ps_pace {
+    uint8_t rate;         /* enum rwf_rate: JIT_CONFLATED or TIME_CONFLATED */
+    uint16_t interval_ms; /* of the second */
+};
+
 struct p2ps_form {
     uint8_t flags; /* enum p2ps_form_flags */
+    uint8_t pace;  /* number of its rate, see pace.h; P2PS_PACE_NONE: each update */
+    struct p2ps_pace rate;
     uint16_t field_count;
     uint32_t watch_count; /* 0: the slot is free */
     uint32_t owner;       /* the client that asked for this view first */
@@ -58,6 +66,7 @@ struct p2ps_record {
     uint8_t group[4];          /* group id towards clients, of refreshes */
     const struct rwf_key *key; /* the item's, with the service id clients know; refreshes have it,
                                   updates when the form has P2PS_FORM_KEY */
+    const struct rwf_qos *qos; /* of the item's stream at its source; where `key` is */
 };
 
 struct p2ps_made {

@@ -9,6 +9,7 @@
 #include "item.h"
 #include "itemkey/itemkey.h"
 #include "network.h"
+#include "pace.h"
 #include "private.h"
 #include "tally.h"
 #include "trail.h"
@@ -145,9 +146,14 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
         it->watches = watches;
         it->watch_step++;
     }
-    int err = p2ps_idmap_put(&c->streams, watch->stream_id, item, it->watch_count);
+    int err = p2ps_pace_join(core, item, core->forms[watch->form].pace);
     if (err != MD_OK)
         return err;
+    err = p2ps_idmap_put(&c->streams, watch->stream_id, item, it->watch_count);
+    if (err != MD_OK) {
+        p2ps_pace_leave(core, item, core->forms[watch->form].pace);
+        return err;
+    }
     it->watches[it->watch_count++] = *watch;
     c->item_streams++;
     p2ps_tally_items(c, 1);
@@ -174,6 +180,7 @@ static uint64_t work_bytes(const struct p2ps_core *core)
     uint64_t bytes = stats->items_now * (ITEM_BYTES + rrmp_sink_item_bytes()) +
                      stats->watches_now * WATCH_BYTES + core->perm_bytes;
 
+    bytes += p2ps_pace_bytes(core);
     for (unsigned i = 0; i < core->config.network_count; i++)
         bytes += rrmp_sink_stats(core->sinks[i])->key_bytes_now;
     return bytes;
@@ -265,6 +272,7 @@ static void mark_ended(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct p2ps_watch *w = &core->items[item].watches[watch];
 
+    p2ps_pace_leave(core, item, core->forms[w->form].pace);
     p2ps_form_give(core, w->form);
     core->stats.watches_now--;
     p2ps_watch_set(w, P2PS_WATCH_ENDED);

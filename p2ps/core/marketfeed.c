@@ -101,6 +101,7 @@ static struct p2ps_record *converted(struct p2ps_core *core, const struct p2ps_r
                                    : make_record(core, table, record, &c->record));
     }
     c->record.key = record->key;
+    c->record.qos = record->qos;
     return c->is_made ? &c->record : NULL;
 }
 

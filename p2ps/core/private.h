@@ -16,7 +16,8 @@
 #define P2PS_STREAM_DICTIONARY 0xFFFFFFFCu
 
 #define P2PS_FORMS_MAX         4096
-#define P2PS_FORMS_PLAIN       128 /* places that no view takes */
+#define P2PS_FORMS_PLAIN       576 /* places that no view takes */
+#define P2PS_PACE_NONE         0   /* each update */
 #define P2PS_SERVICES_MAX      1024
 #define P2PS_WALKS             31 /* p2ps_item.owes is one of them */
 #define P2PS_WALKS_MASK        31u
@@ -45,6 +46,7 @@ enum p2ps_watch_flags {
     P2PS_WATCH_ASKED = 0x200,      /* the next image answers a request of the client */
     P2PS_WATCH_STANDBY = 0x400,    /* its client follows another p2ps: images, no updates */
     P2PS_WATCH_TOLD_LOST = 0x800,  /* its client knows of a record that could not be made */
+    P2PS_WATCH_AHEAD = 0x1000,     /* its image contains the pending update of its rate */
 };
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
@@ -296,6 +298,7 @@ struct p2ps_closing {
 };
 
 struct p2ps_withheld;
+struct p2ps_pacing;
 
 struct p2ps_core {
     struct p2ps_core_config config;
@@ -356,6 +359,8 @@ struct p2ps_core {
     uint64_t sweep_ns;              /* when timers of clients are next looked at */
     uint64_t wall_s;                /* seconds since 1970, when they were */
     struct cache *cache;            /* NULL: images are the source's business */
+    struct p2ps_pacing *pacing;     /* NULL: consumers cannot choose rates */
+    uint16_t pace_skips;            /* rates whose watches the present record is not for */
     uint8_t *part;                  /* of an image out of the cache */
     size_t part_size;
     uint8_t *make_buffer;

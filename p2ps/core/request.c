@@ -12,7 +12,9 @@
 #include "item.h"
 #include "itemkey/itemkey.h"
 #include "network.h"
+#include "pace.h"
 #include "private.h"
+#include "qos.h"
 #include "request.h"
 #include "standby.h"
 #include "states.h"
@@ -20,6 +22,8 @@
 #include "tally.h"
 #include "trail.h"
 #include "watch.h"
+
+#define REFUSAL_MAX 512 /* of its text */
 
 /* A request on its way: what was found out about it so far. */
 struct opening {
@@ -29,7 +33,7 @@ struct opening {
     int32_t stream_id;
     uint16_t service;
     struct rrmp_sink_service description;
-    struct rwf_qos qos;
+    struct p2ps_quality quality;
     uint32_t form;
 };
 
@@ -90,31 +94,15 @@ static bool check_domain(struct p2ps_core *core, const struct opening *open)
 }
 
 /* The best quality of the service that the request accepts. */
-static bool choose_qos(struct p2ps_core *core, struct opening *open)
+static bool choose_quality(struct p2ps_core *core, struct opening *open)
 {
-    struct rwf_qos best = { 0 };
-    bool found = false;
+    char text[REFUSAL_MAX];
 
-    for (unsigned i = 0; i < open->description.qos_count; i++) {
-        struct rwf_qos qos = itemkey_qos_unpack(open->description.qos[i]);
-        if (omm_qos_is_acceptable(open->request, &qos) &&
-            (!found || omm_qos_compare(&qos, &best) < 0)) {
-            best = qos;
-            found = true;
-        }
-    }
-    if (open->description.qos_count == 0) {
-        best = (struct rwf_qos){
-            .timeliness = RWF_TIMELINESS_REALTIME,
-            .rate = RWF_RATE_TICK_BY_TICK,
-        };
-        found = omm_qos_is_acceptable(open->request, &best);
-    }
-    open->qos = best;
-    if (!found)
-        close_with(core, open, RWF_CODE_USAGE_ERROR,
-                   "The service does not provide a matching quality of service");
-    return found;
+    if (p2ps_qos_choose(core, &open->description, open->request, &open->quality))
+        return true;
+    p2ps_qos_refusal(core, &open->description, text, sizeof(text));
+    close_with(core, open, RWF_CODE_USAGE_ERROR, text);
+    return false;
 }
 
 static bool is_reached(uint64_t limit, const _Atomic uint64_t *count)
@@ -206,7 +194,8 @@ static bool choose_form(struct p2ps_core *core, struct opening *open)
         }
         flags |= P2PS_FORM_VIEW;
     }
-    open->form = p2ps_form_take(core, open->client, flags, core->view_fields, view.field_count);
+    open->form = p2ps_form_take(core, open->client, flags, open->quality.pace, core->view_fields,
+                                view.field_count);
     if (open->form != P2PS_NONE)
         return true;
     p2ps_client_at(core, open->client)->misuse.views++;
@@ -241,7 +230,7 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
     };
     uint32_t sink_item = RRMP_ITEM_NONE;
 
-    if (itemkey_encode(request->domain, &key, &open->qos, bytes, sizeof(bytes),
+    if (itemkey_encode(request->domain, &key, &open->quality.source, bytes, sizeof(bytes),
                        &sink_open.key.length) != RWF_OK) {
         close_with(core, open, RWF_CODE_INVALID_ARGUMENT, "The key is too long");
         return P2PS_NONE;
@@ -347,7 +336,7 @@ static bool check_service_state(struct p2ps_core *core, const struct opening *op
 static void open_one(struct p2ps_core *core, struct opening *open)
 {
     p2ps_deliver_events(core); /* the sink needs its queue empty to take a request */
-    if (find_service(core, open) && check_domain(core, open) && choose_qos(core, open) &&
+    if (find_service(core, open) && check_domain(core, open) && choose_quality(core, open) &&
         check_limits(core, open) && check_stream(core, open) && check_memory(core, open) &&
         check_service_state(core, open))
         open_watch(core, open);
@@ -452,15 +441,50 @@ static bool is_same_item(struct p2ps_core *core, uint32_t item, const struct p2p
            p2ps_item_key(core, item, &key, &qos) && rwf_key_equal(&key, &request->key);
 }
 
-static bool change_form(struct p2ps_core *core, struct opening *open, struct p2ps_watch *w)
+/* Another rate takes the watch to another place of its item. False: no memory. */
+static bool change_pace(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace)
+{
+    if (p2ps_pace_join(core, item, pace) != MD_OK)
+        return false;
+    p2ps_pace_leave(core, item, core->forms[w->form].pace);
+    w->flags &= (uint16_t)~P2PS_WATCH_AHEAD;
+    return true;
+}
+
+static bool change_form(struct p2ps_core *core, struct opening *open, uint32_t item,
+                        struct p2ps_watch *w)
 {
     uint32_t old = w->form;
 
     if (!choose_form(core, open))
         return false;
+    if (open->quality.pace != core->forms[old].pace &&
+        !change_pace(core, item, w, open->quality.pace)) {
+        p2ps_form_give(core, open->form);
+        close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");
+        return false;
+    }
     w->form = (uint16_t)open->form;
     p2ps_form_give(core, old);
     return true;
+}
+
+/* The rate that the request wants of the open stream. False: it does not exist. */
+static bool choose_pace(struct p2ps_core *core, struct opening *open, uint32_t item,
+                        const struct p2ps_watch *w)
+{
+    char text[REFUSAL_MAX];
+    struct rwf_key key;
+    struct rwf_qos qos;
+
+    open->quality.pace = core->forms[w->form].pace;
+    if (!p2ps_service_read(core, core->items[item].service, &open->description) ||
+        !p2ps_item_key(core, item, &key, &qos) ||
+        p2ps_qos_choose_again(core, &open->description, open->request, &qos, &open->quality.pace))
+        return true;
+    p2ps_qos_refusal(core, &open->description, text, sizeof(text));
+    close_with(core, open, RWF_CODE_USAGE_ERROR, text);
+    return false;
 }
 
 /* Of a stream whose fields are not all for its client: what it asks for now is cut, too. False: it
@@ -498,10 +522,12 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         return;
     }
     bool is_cut = core->forms[w->form].is_cut;
-    if (!change_form(core, &open, w)) {
+    uint8_t pace = core->forms[w->form].pace;
+    if (!choose_pace(core, &open, item, w) || !change_form(core, &open, item, w)) {
         p2ps_item_watch_end(core, item, at); /* the refusal above closed the stream */
         return;
     }
+    bool is_moved = open.quality.pace != pace; /* it is told so by an image */
     if (is_cut && !cut_again(core, item, at))
         return;
     if (request->pause)
@@ -518,7 +544,7 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         w->flags |= P2PS_WATCH_ASKED; /* one that waits for a verdict, too */
         w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
     }
-    if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed))
+    if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed || is_moved))
         p2ps_watch_wants_image(core, item, at);
 }
 

@@ -21,8 +21,9 @@ static bool has_field(const struct p2ps_form *form, int16_t id)
     return low < form->field_count && form->fields[low] == id;
 }
 
-/* The header changes that consumers need: key, service id, group, private flag, and nothing about
- * conflation for who did not ask, nor about permissions for who said so. */
+/* The header changes that consumers need: key, service id, group, private flag, the rate that was
+ * chosen, and nothing about conflation for who did not ask, nor about permissions for who said so.
+ */
 static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2ps_record *record)
 {
     struct rwf_splice splice = { 0 };
@@ -45,6 +46,12 @@ static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2
         splice.group_id = rwf_bytes(record->group, sizeof(record->group));
         splice.flags_set = record->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0;
         splice.flags_clear = RWF_REFRESH_SOLICITED;
+    }
+    if (is_refresh && form->rate.rate && record->qos) {
+        splice.ops |= RWF_SPLICE_QOS;
+        splice.qos = *record->qos;
+        splice.qos.rate = form->rate.rate;
+        splice.qos.rate_info = form->rate.interval_ms;
     }
     return splice;
 }

@@ -7,6 +7,7 @@
 #include "entries.h"
 #include "item.h"
 #include "network.h"
+#include "pace.h"
 #include "private.h"
 #include "record.h"
 #include "status.h"
@@ -249,6 +250,8 @@ bool p2ps_watch_give_image(struct p2ps_core *core, uint32_t item, uint32_t watch
     core->stats.images_from_cache += err == MD_OK;
     p2ps_watch_set(w, P2PS_WATCH_STEP);
     w->flags &= (uint16_t)~P2PS_WATCH_MISSED;
+    if (!(w->flags & P2PS_WATCH_SNAPSHOT))
+        p2ps_pace_caught_up(core, item, w);
     if (err == MD_ERR_FULL)
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
     else if (w->flags & P2PS_WATCH_SNAPSHOT)
@@ -330,8 +333,10 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
     if (is_told && !tell_left_out(core, item, watch))
         return;
     p2ps_watch_set(w, w->flags & P2PS_WATCH_NO_REFRESH ? P2PS_WATCH_STEP : P2PS_WATCH_NEW);
-    if (w->state == P2PS_WATCH_STEP)
+    if (w->state == P2PS_WATCH_STEP) {
+        p2ps_pace_caught_up(core, item, w);
         return;
+    }
     if (p2ps_watch_give_image(core, item, watch))
         return;
     if (it->sink_item == RRMP_ITEM_NONE) {

@@ -176,6 +176,14 @@ const struct md_conf_row md_conf_rows[] = {
       "for this long is cut. The time does not begin at outputThresholdBreach." },
     { "conflateMax", DAEMON, P2PS, 0, INT("items", 0, MANY, "100000"),
       "Most items of which a slow client's updates are conflated; it is cut if it needs more." },
+    { "conflateRates", DAEMON, P2PS, 0, LIST(""),
+      "Rates that consumers may choose by the QoS of a request, up to 8: milliseconds (60000 at "
+      "most), or jit. Empty: none. They are added to what each service offers." },
+    { "conflateExempt", DAEMON, P2PS, 0, LIST("2,6,7,9,11"),
+      "Update types that are never merged for those who have chosen a rate: TRADE, CLOSING_RUN, "
+      "CORRECTION, QUOTES_TRADE, VERIFY." },
+    { "conflateExemptFields", DAEMON, P2PS, 0, LIST(""),
+      "Fields; an update that has one of them is never merged for those who have chosen a rate." },
     { "timedWrites", DAEMON, P2PS, DYN, BOOL("False"),
       "True: output is flushed each flushInterval or when a buffer is full (throughput). False: "
       "at the end of each turn of the loop (latency)." },

@@ -129,10 +129,12 @@ struct pair_stream {
     uint16_t container; /* of the last image or update, and its payload if it is short */
     uint8_t payload[256];
     size_t payload_length;
-    uint32_t fields; /* of the last image or update; rows, where it is a vector */
-    uint32_t group;  /* of the last image */
+    uint32_t fields;     /* of the last image or update; rows, where it is a vector */
+    uint32_t group;      /* of the last image */
+    struct rwf_qos qos;  /* the same */
+    uint16_t conf_count; /* of the last update; 0: it says nothing of it */
     bool has_key;
-    char text[128];
+    char text[256];
     uint64_t reissue_s; /* of the last login refresh, as all below */
     uint64_t token_error;
     bool has_authentication;
@@ -161,7 +163,10 @@ struct pair_client {
     uint32_t group[2]; /* of the last change: the group, and what it was merged into */
     uint8_t group_state;
     uint8_t group_stream_state;
-    uint32_t filters;     /* of the first service of the last directory message */
+    uint32_t filters;                    /* of the first service of the last directory message */
+    struct rwf_qos offered[OMM_QOS_MAX]; /* its qualities */
+    unsigned offered_count;
+    bool offers_range;
     uint8_t said[2][128]; /* its LOAD and LINK */
     size_t said_length[2];
     struct omm_rtt rtt; /* the last one */

@@ -111,6 +111,10 @@ static int pair_front_put(void *self, const struct p2ps_made *made, int32_t stre
         pair_note_state(c, stream_id, &msg.state);
     if (msg.msg_class == RWF_CLASS_REFRESH && msg.group_id.length == 4)
         s->group = md_be32(msg.group_id.data);
+    if (msg.msg_class == RWF_CLASS_REFRESH)
+        s->qos = msg.qos;
+    if (msg.msg_class == RWF_CLASS_UPDATE)
+        s->conf_count = msg.flags & RWF_UPDATE_HAS_CONF_INFO ? msg.conf_count : 0;
     s->flags = msg.flags;
     s->container = msg.container;
     s->payload_length = msg.payload.length < sizeof(s->payload) ? msg.payload.length : 0;
@@ -184,6 +188,9 @@ static void pair_note_said(struct pair_client *c, const struct omm_service *serv
     const struct rwf_bytes said[2] = { service->load, service->links };
 
     c->filters = service->filters;
+    c->offered_count = service->qos_count;
+    c->offers_range = service->supports_qos_range;
+    memcpy(c->offered, service->qos, sizeof(c->offered));
     for (int i = 0; i < 2; i++) {
         assert_true(said[i].length <= sizeof(c->said[i]));
         c->said_length[i] = said[i].length;

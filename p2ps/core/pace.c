@@ -1,0 +1,485 @@
+/* pace.c - see pace.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "pace.h"
+
+#include <stdlib.h>
+
+#include "base/check.h"
+#include "base/err.h"
+#include "base/prng.h"
+#include "base/wheel.h"
+#include "conflate/conflate.h"
+#include "rates/rates.h"
+
+#define MS            1000000ull
+#define PENDING_BYTES (64u << 20) /* of all items, if the configuration does not say */
+#define PENDING_MOST  2048u       /* of an item without an image that is kept */
+#define RIPPLES_MORE  256u        /* old values that are written out */
+#define TURN_PLACES   4096u       /* whose pending updates go out in one turn */
+
+struct place {
+    struct md_wheel_timer timer; /* JIT: its links in the list of the turn */
+    uint32_t item;
+    uint32_t next; /* of the item; MD_NIL: none */
+    uint32_t watch_count;
+    uint8_t pace;
+    bool has_ahead; /* a watch has got what is pending with its image */
+    struct conflate_pending pending;
+};
+
+struct p2ps_pacing {
+    struct conflate *engine;
+    struct md_slots slots;
+    struct md_wheel wheel;
+    uint32_t jit_first; /* with something pending for the end of this turn */
+    uint32_t *of;       /* by item: its first place, or MD_NIL */
+    uint32_t of_room;
+    size_t memory;
+    bool is_busy; /* places that lose their last watch stay until it is over */
+};
+
+/* ---- life ---- */
+
+static int16_t ripples_to(void *context, int16_t id)
+{
+    const struct p2ps_core *core = context;
+
+    return core->config.rules.ripples ? cache_ripples_target(core->config.rules.ripples, id) : 0;
+}
+
+static unsigned field_type(void *context, int16_t id)
+{
+    const struct p2ps_core *core = context;
+
+    return core->config.field_type ? core->config.field_type(core->config.field_context, id) : 0;
+}
+
+int p2ps_paces_create(struct p2ps_core *core)
+{
+    const struct conflate_config config = { .field_type = field_type,
+                                            .ripples_to = ripples_to,
+                                            .context = core,
+                                            .random = core->config.random };
+    struct p2ps_pacing *pacing;
+
+    if (core->config.pace_count == 0)
+        return MD_OK;
+    pacing = core->pacing = calloc(1, sizeof(*pacing));
+    if (!pacing)
+        return MD_ERR_NOMEM;
+    pacing->jit_first = MD_NIL;
+    if (conflate_create(&config, &pacing->engine) != MD_OK ||
+        md_slots_init(&pacing->slots, sizeof(struct place), UINT32_MAX / 64, &pacing->memory) !=
+            MD_OK)
+        return MD_ERR_NOMEM;
+    md_wheel_init(&pacing->wheel, &pacing->slots, offsetof(struct place, timer));
+    return MD_OK;
+}
+
+static struct place *place_at(const struct p2ps_pacing *pacing, uint32_t number)
+{
+    return number == MD_NIL ? NULL : md_slots_at(&pacing->slots, number);
+}
+
+static uint32_t first_of(const struct p2ps_core *core, uint32_t item)
+{
+    const struct p2ps_pacing *pacing = core->pacing;
+
+    return pacing && item < pacing->of_room ? pacing->of[item] : MD_NIL;
+}
+
+void p2ps_paces_destroy(struct p2ps_core *core)
+{
+    struct p2ps_pacing *pacing = core->pacing;
+
+    if (!pacing)
+        return;
+    for (uint32_t item = 0; item < pacing->of_room; item++) {
+        for (const struct place *p = place_at(pacing, pacing->of[item]); p;
+             p = place_at(pacing, p->next))
+            free(p->pending.bytes);
+    }
+    conflate_destroy(pacing->engine);
+    md_slots_fini(&pacing->slots);
+    free(pacing->of);
+    free(pacing);
+    core->pacing = NULL;
+}
+
+/* ---- when it is a place's turn ---- */
+
+static bool is_jit(const struct p2ps_core *core, const struct place *place)
+{
+    return core->config.paces[place->pace - 1].rate == RWF_RATE_JIT_CONFLATED;
+}
+
+static void list_in_turn(struct p2ps_pacing *pacing, struct place *place, uint32_t number)
+{
+    struct place *first = place_at(pacing, pacing->jit_first);
+
+    place->timer = (struct md_wheel_timer){ .next = pacing->jit_first, .prev = MD_NIL };
+    if (first)
+        first->timer.prev = number;
+    pacing->jit_first = number;
+}
+
+static void unlist(struct p2ps_pacing *pacing, const struct place *place)
+{
+    struct place *prev = place_at(pacing, place->timer.prev);
+    struct place *next = place_at(pacing, place->timer.next);
+
+    if (prev)
+        prev->timer.next = place->timer.next;
+    else
+        pacing->jit_first = place->timer.next;
+    if (next)
+        next->timer.prev = place->timer.prev;
+}
+
+/* Items have their turns in the interval by number, so that they do not all send at once. */
+static uint64_t next_turn(const struct p2ps_core *core, const struct place *place)
+{
+    uint64_t interval_ns = core->config.paces[place->pace - 1].interval_ms * MS;
+    uint64_t phase_ns = md_mix64(place->item) % interval_ns;
+    uint64_t since_ns = (core->now_ns + interval_ns - phase_ns) % interval_ns;
+
+    return core->now_ns + interval_ns - since_ns;
+}
+
+static void begin_pending(struct p2ps_core *core, struct place *place, uint32_t number)
+{
+    core->stats.pending_updates_now++;
+    if (is_jit(core, place))
+        list_in_turn(core->pacing, place, number);
+    else
+        md_wheel_set(&core->pacing->wheel, number, next_turn(core, place));
+}
+
+static void end_pending(struct p2ps_core *core, struct place *place, uint32_t number)
+{
+    if (place->pending.length == 0)
+        return;
+    conflate_clear(&place->pending);
+    core->stats.pending_updates_now--;
+    if (is_jit(core, place))
+        unlist(core->pacing, place);
+    else
+        md_wheel_cancel(&core->pacing->wheel, number);
+}
+
+static void drop_room(struct p2ps_core *core, struct place *place)
+{
+    core->stats.pending_bytes_now -= place->pending.room;
+    free(place->pending.bytes);
+    place->pending.bytes = NULL;
+    place->pending.room = 0;
+}
+
+/* ---- the places of an item ---- */
+
+/* False: no memory. */
+static bool make_room(struct p2ps_pacing *pacing, uint32_t item)
+{
+    uint32_t room = pacing->of_room ? pacing->of_room : 1024;
+
+    if (item < pacing->of_room)
+        return true;
+    while (room <= item)
+        room += room / 8;
+    uint32_t *of = realloc(pacing->of, room * sizeof(*of));
+    if (!of)
+        return false;
+    for (uint32_t i = pacing->of_room; i < room; i++)
+        of[i] = MD_NIL;
+    pacing->of = of;
+    pacing->of_room = room;
+    return true;
+}
+
+static struct place *find(const struct p2ps_core *core, uint32_t item, uint8_t pace)
+{
+    struct place *place = place_at(core->pacing, first_of(core, item));
+
+    while (place && place->pace != pace)
+        place = place_at(core->pacing, place->next);
+    return place;
+}
+
+int p2ps_pace_join(struct p2ps_core *core, uint32_t item, uint8_t pace)
+{
+    struct p2ps_pacing *pacing = core->pacing;
+
+    if (pace == P2PS_PACE_NONE)
+        return MD_OK;
+    struct place *place = find(core, item, pace);
+    if (!place) {
+        uint32_t number = make_room(pacing, item) ? md_slots_take(&pacing->slots) : MD_NIL;
+        if (number == MD_NIL)
+            return MD_ERR_NOMEM;
+        place = place_at(pacing, number);
+        place->item = item;
+        place->pace = pace;
+        place->pending.has_info = true; /* forms show it to those that ask */
+        place->next = pacing->of[item];
+        pacing->of[item] = number;
+    }
+    place->watch_count++;
+    return MD_OK;
+}
+
+/* Gives back the places of the item that have no watch. */
+static void trim(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_pacing *pacing = core->pacing;
+    uint32_t *link = &pacing->of[item];
+
+    while (*link != MD_NIL) {
+        uint32_t number = *link;
+        struct place *place = place_at(pacing, number);
+
+        if (place->watch_count > 0) {
+            link = &place->next;
+            continue;
+        }
+        *link = place->next;
+        end_pending(core, place, number);
+        drop_room(core, place);
+        md_slots_give(&pacing->slots, number);
+    }
+}
+
+void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace)
+{
+    if (pace == P2PS_PACE_NONE)
+        return;
+    find(core, item, pace)->watch_count--;
+    if (!core->pacing->is_busy)
+        trim(core, item);
+}
+
+void p2ps_pace_caught_up(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w)
+{
+    uint8_t pace = core->forms[w->form].pace;
+    struct place *place = pace == P2PS_PACE_NONE ? NULL : find(core, item, pace);
+
+    if (!place || place->pending.length == 0)
+        return;
+    w->flags |= P2PS_WATCH_AHEAD;
+    place->has_ahead = true;
+}
+
+/* ---- sending ---- */
+
+static void forget_ahead(struct p2ps_core *core, struct place *place)
+{
+    struct p2ps_item *it = &core->items[place->item];
+
+    if (!place->has_ahead)
+        return;
+    place->has_ahead = false;
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct p2ps_watch *w = &it->watches[i];
+
+        if (w->state != P2PS_WATCH_ENDED && core->forms[w->form].pace == place->pace)
+            w->flags &= (uint16_t)~P2PS_WATCH_AHEAD;
+    }
+}
+
+static void send(struct p2ps_core *core, struct place *place, uint32_t number, p2ps_pace_put_fn put)
+{
+    bool was_busy = core->pacing->is_busy;
+
+    if (place->pending.length == 0)
+        return;
+    core->pacing->is_busy = true;
+    core->pace_skips = (uint16_t) ~(1u << place->pace);
+    put(core, place->item, conflate_bytes(&place->pending));
+    core->pace_skips = 0;
+    core->pacing->is_busy = was_busy;
+    end_pending(core, place, number);
+    forget_ahead(core, place);
+    /* Others need the room. */
+    if (core->stats.pending_bytes_now > core->config.pending_bytes_max / 4 * 3)
+        drop_room(core, place);
+}
+
+void p2ps_pace_flush(struct p2ps_core *core, uint32_t item, p2ps_pace_put_fn put)
+{
+    struct p2ps_pacing *pacing = core->pacing;
+    uint32_t number = first_of(core, item);
+
+    if (number == MD_NIL)
+        return;
+    for (; number != MD_NIL; number = place_at(pacing, number)->next)
+        send(core, place_at(pacing, number), number, put);
+    trim(core, item);
+}
+
+void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace_put_fn put)
+{
+    for (uint32_t item = 0; core->stats.pending_updates_now && item < core->pacing->of_room;
+         item++) {
+        if (core->pacing->of[item] != MD_NIL && core->items[item].service == service)
+            p2ps_pace_flush(core, item, put);
+    }
+}
+
+void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
+{
+    struct p2ps_pacing *pacing = core->pacing;
+
+    for (unsigned i = 0; i < TURN_PLACES && pacing; i++) {
+        uint32_t number = pacing->jit_first;
+        if (number == MD_NIL)
+            number = md_wheel_expire(&pacing->wheel, core->now_ns);
+        if (number == MD_NIL)
+            return;
+        struct place *place = place_at(pacing, number);
+        uint32_t item = place->item;
+        send(core, place, number, put);
+        trim(core, item);
+    }
+}
+
+uint64_t p2ps_pace_deadline(const struct p2ps_core *core)
+{
+    if (!core->pacing)
+        return UINT64_MAX;
+    return core->pacing->jit_first != MD_NIL ? 0 : md_wheel_deadline(&core->pacing->wheel);
+}
+
+/* ---- merging ---- */
+
+/* Room for one update more, as far as the item's image and memory allow. */
+static void grow(struct p2ps_core *core, struct place *place, size_t length)
+{
+    const struct cache_image *image = core->items[place->item].image;
+    size_t most = image ? conflate_room(cache_image_bytes(image)) : PENDING_MOST;
+    size_t wanted = place->pending.length + length + RIPPLES_MORE;
+    size_t room = place->pending.room;
+
+    if (wanted <= room || room >= most)
+        return;
+    wanted = wanted > room * 2 ? wanted : room * 2;
+    wanted = wanted < most ? wanted : most;
+    if (wanted > UINT32_MAX)
+        return;
+    bool has_room = core->stats.pending_bytes_now - room + wanted <= core->config.pending_bytes_max;
+    uint8_t *bytes = has_room ? realloc(place->pending.bytes, wanted) : NULL;
+    if (!bytes) {
+        core->stats.pending_refused++;
+        return;
+    }
+    core->stats.pending_bytes_now += wanted - room;
+    place->pending.bytes = bytes;
+    place->pending.room = (uint32_t)wanted;
+}
+
+/* The fields that a watch in step has, if they are kept. */
+static struct rwf_bytes image_of(const struct p2ps_item *it)
+{
+    return it->image && it->image_state == P2PS_WATCH_STEP ? cache_image_fields(it->image)
+                                                           : rwf_bytes(NULL, 0);
+}
+
+/* False: it is not merged. */
+static bool hold(struct p2ps_core *core, struct place *place, uint32_t number,
+                 struct rwf_bytes update, p2ps_pace_put_fn put)
+{
+    struct rwf_bytes image = image_of(&core->items[place->item]);
+    struct conflate *engine = core->pacing->engine;
+
+    if (place->has_ahead)
+        send(core, place, number, put);
+    grow(core, place, update.length);
+    bool was_empty = place->pending.length == 0;
+    enum conflate_result result =
+        conflate_add(engine, &place->pending, update, image, core->now_ns);
+    if (result == CONFLATE_FLUSH) {
+        send(core, place, number, put);
+        grow(core, place, update.length);
+        was_empty = true;
+        result = conflate_add(engine, &place->pending, update, image, core->now_ns);
+    }
+    if (result != CONFLATE_HELD)
+        return false;
+    if (was_empty)
+        begin_pending(core, place, number);
+    else
+        core->stats.updates_merged++;
+    return true;
+}
+
+static bool is_exempt(const struct p2ps_core *core, struct rwf_bytes update)
+{
+    struct rwf_msg msg;
+
+    return rwf_msg_decode(update, &msg) != RWF_OK ||
+           (core->config.exempt && rates_is_exempt(core->config.exempt, &msg));
+}
+
+uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                          p2ps_pace_put_fn put)
+{
+    uint32_t item = (uint32_t)event->user;
+    struct p2ps_pacing *pacing = core->pacing;
+    struct rwf_bytes update = p2ps_bytes(event->message);
+    uint32_t number = first_of(core, item);
+    uint16_t held = 0;
+
+    if (number == MD_NIL || !(event->to & RRMP_SINK_TO_STEP))
+        return 0;
+    bool passes = is_exempt(core, update);
+    for (; number != MD_NIL; number = place_at(pacing, number)->next) {
+        struct place *place = place_at(pacing, number);
+
+        if (place->watch_count > 0 && !passes && hold(core, place, number, update, put))
+            held |= (uint16_t)(1u << place->pace);
+        else
+            send(core, place, number, put);
+    }
+    trim(core, item);
+    return held;
+}
+
+/* ---- what must hold ---- */
+
+uint64_t p2ps_pace_bytes(const struct p2ps_core *core)
+{
+    return core->pacing ? core->pacing->memory + core->pacing->of_room * sizeof(uint32_t) : 0;
+}
+
+const char *p2ps_pace_check_item(const struct p2ps_core *core, uint32_t item, uint8_t pace,
+                                 uint32_t watches, bool is_ahead)
+{
+    const struct place *place = find(core, item, pace);
+
+    MD_REQUIRE((place ? place->watch_count : 0) == watches);
+    MD_REQUIRE(!place || watches > 0);
+    MD_REQUIRE(!is_ahead || (place && place->has_ahead));
+    MD_REQUIRE(!place || !place->has_ahead || place->pending.length > 0);
+    return NULL;
+}
+
+const char *p2ps_pace_check(const struct p2ps_core *core)
+{
+    const struct p2ps_pacing *pacing = core->pacing;
+    uint32_t pending = 0, places = 0;
+    uint64_t bytes = 0;
+
+    MD_REQUIRE(core->pace_skips == 0);
+    for (uint32_t item = 0; pacing && item < pacing->of_room; item++) {
+        for (const struct place *p = place_at(pacing, pacing->of[item]); p;
+             p = place_at(pacing, p->next)) {
+            MD_REQUIRE(p->item == item && core->items[item].watch_count >= p->watch_count);
+            MD_REQUIRE(is_jit(core, p) || p->timer.is_set == (p->pending.length > 0));
+            places++;
+            pending += p->pending.length > 0;
+            bytes += p->pending.room;
+        }
+    }
+    MD_REQUIRE(!pacing || pacing->slots.count == places);
+    MD_REQUIRE(core->stats.pending_updates_now == pending);
+    MD_REQUIRE(core->stats.pending_bytes_now == bytes);
+    return NULL;
+}

@@ -1,0 +1,784 @@
+/* test_p2ps_pace.c - rates that consumers choose by the QoS of their request. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+#include "base/prng.h"
+#include "rates/rates.h"
+
+#define EACH P2PS_PACES_MAX /* no rate: each update */
+
+enum {
+    JIT,
+    FAST, /* 100 ms */
+    SLOW, /* 1 s */
+};
+
+static struct rates *exempt;
+
+static struct p2ps_core_config paced(void)
+{
+    return (struct p2ps_core_config){
+        .keeps_images = true,
+        .owed_fill_percent = 50,
+        .paces = { { .rate = RWF_RATE_JIT_CONFLATED },
+                   { .rate = RWF_RATE_TIME_CONFLATED, .interval_ms = 100 },
+                   { .rate = RWF_RATE_TIME_CONFLATED, .interval_ms = 1000 } },
+        .pace_count = 3,
+        .exempt = exempt,
+    };
+}
+
+static int setup(void **state)
+{
+    return pair_setup(state, paced());
+}
+
+static int setup_without_cache(void **state)
+{
+    struct p2ps_core_config config = paced();
+
+    config.keeps_images = false;
+    return pair_setup(state, config);
+}
+
+static int setup_without_rates(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ .keeps_images = true });
+}
+
+static int setup_short_of_memory(void **state)
+{
+    struct p2ps_core_config config = paced();
+
+    config.pending_bytes_max = 250; /* room for one */
+    return pair_setup(state, config);
+}
+
+static int make_exempt(void **state)
+{
+    (void)state;
+    assert_int_equal(rates_create("", 0, NULL, NULL, NULL, &exempt), MD_OK);
+    assert_int_equal(rates_exempt(exempt, "2 6 7 9 11", "6", NULL, NULL, NULL), MD_OK);
+    return 0;
+}
+
+static int free_exempt(void **state)
+{
+    (void)state;
+    rates_destroy(exempt);
+    return 0;
+}
+
+static const struct p2ps_core_stats *stats(const struct pair *pair)
+{
+    return p2ps_core_stats(pair->sink);
+}
+
+static struct rwf_qos qos_of(unsigned rate)
+{
+    static const struct rwf_qos list[] = {
+        [JIT] = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_JIT_CONFLATED },
+        [FAST] = { .timeliness = RWF_TIMELINESS_REALTIME,
+                   .rate = RWF_RATE_TIME_CONFLATED,
+                   .rate_info = 100 },
+        [SLOW] = { .timeliness = RWF_TIMELINESS_REALTIME,
+                   .rate = RWF_RATE_TIME_CONFLATED,
+                   .rate_info = 1000 },
+        [EACH] = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
+    };
+
+    return list[rate];
+}
+
+static struct omm_item_request request_at(int32_t stream_id, const char *name, unsigned rate)
+{
+    struct omm_item_request request = pair_request(stream_id, name);
+
+    request.has_qos = true;
+    request.qos = qos_of(rate);
+    return request;
+}
+
+static void open_at(struct pair_client *c, int32_t stream_id, const char *name, unsigned rate)
+{
+    struct omm_item_request request = request_at(stream_id, name, rate);
+
+    pair_ask_item(c, &request);
+}
+
+/* An update of that type and these flags; field 6 with the counter, if it is a trade by its field.
+ */
+static void say(struct pair *pair, const char *name, uint8_t type, uint16_t flags, bool has_field_6)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct pair_item *it = pair_item(pair, name);
+    struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
+                           .flags = flags,
+                           .domain = it->domain,
+                           .stream_id = it->stream_id,
+                           .update_type = type,
+                           .container = RWF_TYPE_FIELD_LIST };
+
+    it->counter++;
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    rwf_field_list_start(&enc, NULL);
+    rwf_field_add_uint(&enc, PAIR_FIELD, it->counter);
+    if (has_field_6)
+        rwf_field_add_uint(&enc, 6, it->counter);
+    rwf_field_list_finish(&enc);
+    rwf_msg_finish(&enc);
+    pair_say(&pair->provider, &enc);
+}
+
+static void updates(struct pair *pair, const char *name, int count)
+{
+    while (count-- > 0) {
+        pair_update(pair, name);
+        pair_settle(pair);
+    }
+}
+
+static void assert_qos(const struct rwf_qos *qos, unsigned rate)
+{
+    struct rwf_qos expected = qos_of(rate);
+
+    assert_int_equal(qos->timeliness, expected.timeliness);
+    assert_int_equal(qos->rate, expected.rate);
+    assert_int_equal(qos->rate_info, expected.rate_info);
+}
+
+static void ask_directory(struct pair_client *c)
+{
+    const struct omm_directory_request request = {
+        .stream_id = 2,
+        .is_streaming = true,
+        .filter = OMM_FILTER_INFO | OMM_FILTER_STATE | OMM_FILTER_GROUP,
+    };
+
+    p2ps_client_directory(c->pair->sink, c->pair->now_ns, c->id, &request);
+    pair_settle(c->pair);
+}
+
+/* ---- what is offered, and what a request gets ---- */
+
+static void nothing_is_offered_that_is_not_configured(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    assert_int_equal(c->offered_count, 0);
+    assert_false(c->offers_range);
+    open_at(c, 5, "IBM.N", FAST);
+    assert_string_equal(pair_heard(c, 5), "X");
+    open_at(c, 6, "IBM.N", EACH);
+    updates(pair, "IBM.N", 3);
+    assert_string_equal(pair_heard(c, 6), "IUUU");
+}
+
+static void the_directory_lists_the_rates_behind_what_the_provider_offers(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    assert_int_equal(c->offered_count, 4);
+    assert_qos(&c->offered[0], EACH);
+    assert_qos(&c->offered[1], JIT);
+    assert_qos(&c->offered[2], FAST);
+    assert_qos(&c->offered[3], SLOW);
+    assert_true(c->offers_range);
+}
+
+static void a_request_without_a_quality_gets_each_update(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    assert_qos(&pair_stream(c, 5)->qos, EACH);
+    updates(pair, "IBM.N", 3);
+    assert_string_equal(pair_heard(c, 5), "IUUU");
+    assert_int_equal(stats(pair)->updates_merged, 0);
+}
+
+static void a_request_for_a_rate_gets_one_update_in_the_interval(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", FAST);
+    assert_qos(&pair_stream(c, 5)->qos, FAST);
+    updates(pair, "IBM.N", 10);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_int_equal(stats(pair)->pending_updates_now, 1);
+    assert_true(stats(pair)->pending_bytes_now > 0);
+    pair_pass(pair, 120 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_int_equal(pair_stream(c, 5)->counter, 110);
+    assert_int_equal(pair_stream(c, 5)->conf_count, 0);
+    assert_int_equal(stats(pair)->updates_merged, 9);
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IU");
+}
+
+static void a_range_gets_the_best_in_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = request_at(5, "IBM.N", EACH);
+
+    request.has_worst_qos = true;
+    request.worst_qos = qos_of(SLOW);
+    pair_ask_item(c, &request);
+    assert_qos(&pair_stream(c, 5)->qos, EACH);
+    request.stream_id = 6;
+    request.qos = qos_of(FAST);
+    request.qos.rate_info = 50;
+    pair_ask_item(c, &request);
+    assert_qos(&pair_stream(c, 6)->qos, FAST);
+    request.stream_id = 7;
+    request.qos.rate_info = 101;
+    pair_ask_item(c, &request);
+    assert_qos(&pair_stream(c, 7)->qos, SLOW);
+    updates(pair, "IBM.N", 2);
+    pair_pass(pair, 1020 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUU");
+    assert_string_equal(pair_heard(c, 6), "IU");
+    assert_string_equal(pair_heard(c, 7), "IU");
+    assert_int_equal(pair->provider.requests, 1); /* all of them are one item of the source */
+}
+
+static void a_rate_that_is_not_listed_is_refused_and_the_others_named(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = request_at(5, "IBM.N", FAST);
+
+    request.qos.rate_info = 250;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_USAGE_ERROR);
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_SUSPECT);
+    assert_non_null(strstr(pair_stream(c, 5)->text, "REALTIME/TICK_BY_TICK"));
+    assert_non_null(strstr(pair_stream(c, 5)->text, "TIME_CONFLATED:1000"));
+    assert_int_equal(pair->provider.requests, 0);
+}
+
+/* ---- who shares what ---- */
+
+static void each_rate_of_an_item_has_its_own_pending_update(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    open_at(a, 6, "IBM.N", FAST);
+    open_at(b, 5, "IBM.N", SLOW);
+    for (int i = 0; i < 50; i++) {
+        updates(pair, "IBM.N", 1);
+        pair_pass(pair, 20 * PAIR_MS);
+    }
+    assert_in_range(pair_stream(a, 6)->count, 9, 12);
+    assert_in_range(pair_stream(b, 5)->count, 2, 3);
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(pair_stream(a, 5)->count, 51);
+    assert_int_equal(pair_stream(a, 5)->counter, 150);
+    assert_int_equal(pair_stream(a, 6)->counter, 150);
+    assert_int_equal(pair_stream(b, 5)->counter, 150);
+}
+
+static void watches_of_one_rate_share_one_merged_update(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    open_at(a, 5, "IBM.N", FAST);
+    open_at(b, 5, "IBM.N", FAST);
+    updates(pair, "IBM.N", 5);
+    uint32_t made = pair_makes;
+    pair_pass(pair, 120 * PAIR_MS);
+    assert_int_equal(pair_makes - made, 1);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 5), "IU");
+    assert_int_equal(stats(pair)->updates_merged, 4);
+}
+
+static void only_those_that_ask_are_told_of_how_many_an_update_is(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = request_at(5, "IBM.N", FAST);
+
+    request.conf_info_in_updates = true;
+    pair_ask_item(c, &request);
+    open_at(c, 6, "IBM.N", FAST);
+    updates(pair, "IBM.N", 7);
+    pair_pass(pair, 120 * PAIR_MS);
+    assert_int_equal(pair_stream(c, 5)->conf_count, 7);
+    assert_int_equal(pair_stream(c, 6)->conf_count, 0);
+}
+
+static void items_have_their_turns_at_different_times_of_the_interval(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    uint64_t most = 0;
+    char name[16];
+
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "R%d", i);
+        open_at(c, 5 + i, name, SLOW);
+    }
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "R%d", i);
+        updates(pair, name, 1);
+    }
+    for (int i = 0; i < 52; i++) {
+        uint64_t before = stats(pair)->updates_out;
+
+        pair_pass(pair, 20 * PAIR_MS);
+        if (stats(pair)->updates_out - before > most)
+            most = stats(pair)->updates_out - before;
+    }
+    assert_int_equal(stats(pair)->updates_out, 40);
+    assert_true(most <= 8);
+}
+
+static void jit_merges_what_comes_in_one_turn(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", JIT);
+    assert_qos(&pair_stream(c, 5)->qos, JIT);
+    for (int i = 0; i < 5; i++)
+        pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_int_equal(pair_stream(c, 5)->counter, 105);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IUU");
+}
+
+/* ---- what is not merged ---- */
+
+static void a_trade_passes_at_once_behind_what_is_pending(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    say(pair, "IBM.N", RWF_UPDATE_TRADE, 0, false);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IUU");
+    assert_int_equal(pair_stream(c, 5)->counter, 103);
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    say(pair, "IBM.N", 0, 0, true); /* by its field */
+    say(pair, "IBM.N", 0, RWF_UPDATE_DO_NOT_CONFLATE, false);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IUUUU");
+}
+
+static void an_update_with_permission_data_is_not_merged(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    pair->provider.perm_data = "q";
+    pair->authority_denies_data = "q";
+    updates(pair, "IBM.N", 1);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    assert_int_equal(stats(pair)->updates_withheld, 1);
+}
+
+static void a_status_comes_behind_what_is_pending(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_OPEN, RWF_DATA_SUSPECT,
+                    0);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU!");
+    updates(pair, "IBM.N", 2);
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                    RWF_CODE_NOT_FOUND);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU!UX");
+    assert_int_equal(pair_stream(c, 5)->counter, 104);
+    assert_int_equal(stats(pair)->pending_bytes_now, 0);
+}
+
+static void an_unasked_refresh_comes_behind_what_is_pending(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    pair_item(pair, "IBM.N")->counter++;
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IUi");
+    assert_int_equal(pair_stream(c, 5)->counter, 103);
+    assert_qos(&pair_stream(c, 5)->qos, SLOW);
+}
+
+static void a_group_status_comes_behind_what_is_pending(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    c->room = 1;
+    c->room_max = 10;
+    pair_say_group(pair, 1, 0, RWF_DATA_SUSPECT);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IU");
+}
+
+static void a_provider_that_goes_leaves_nothing_pending(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    pair_provider_goes(pair);
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IU!");
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+}
+
+static void a_gap_is_told_behind_what_is_pending(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    pair->lose_down = true;
+    updates(pair, "IBM.N", 1);
+    pair->lose_down = false;
+    updates(pair, "IBM.N", 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IU!i");
+    assert_int_equal(pair_stream(c, 5)->counter, 104);
+    assert_qos(&pair_stream(c, 5)->qos, SLOW);
+}
+
+/* ---- who comes and goes ---- */
+
+static void who_joins_has_what_is_pending_in_its_image(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    open_at(a, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 3);
+    open_at(b, 5, "IBM.N", SLOW);
+    assert_int_equal(pair_stream(b, 5)->counter, 103);
+    assert_string_equal(pair_heard(a, 5), "I");
+    updates(pair, "IBM.N", 1); /* what is pending goes out, to those that do not have it */
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_int_equal(pair_stream(a, 5)->counter, 103);
+    assert_string_equal(pair_heard(b, 5), "I");
+    pair_pass(pair, 1020 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 5), "IUU");
+    assert_string_equal(pair_heard(b, 5), "IU");
+    assert_int_equal(pair_stream(a, 5)->counter, 104);
+    assert_int_equal(pair_stream(b, 5)->counter, 104);
+}
+
+static void who_joins_by_an_image_of_the_source_sends_the_others_on_first(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    open_at(a, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 3);
+    open_at(b, 5, "IBM.N", SLOW);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 5), "I");
+    updates(pair, "IBM.N", 2);
+    pair_pass(pair, 1020 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 5), "IUU");
+    assert_string_equal(pair_heard(b, 5), "IU");
+}
+
+static void a_stream_that_is_closed_takes_what_was_pending_with_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    pair_open(c, 6, "IBM.N");
+    updates(pair, "IBM.N", 2);
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair_settle(pair);
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    assert_int_equal(stats(pair)->pending_bytes_now, 0);
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    assert_string_equal(pair_heard(c, 6), "IUU");
+}
+
+static void a_client_that_hangs_up_takes_its_rate_along(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    open_at(a, 5, "IBM.N", SLOW);
+    open_at(b, 5, "IBM.N", FAST);
+    updates(pair, "IBM.N", 2);
+    p2ps_client_gone(pair->sink, pair->now_ns, a->id);
+    pair_pass(pair, 200 * PAIR_MS);
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    assert_string_equal(pair_heard(b, 5), "IU");
+}
+
+static void a_reissue_with_another_rate_gets_an_image_at_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    updates(pair, "IBM.N", 2);
+    open_at(c, 5, "IBM.N", FAST);
+    assert_string_equal(pair_heard(c, 5), "II");
+    assert_qos(&pair_stream(c, 5)->qos, FAST);
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    updates(pair, "IBM.N", 2);
+    pair_pass(pair, 120 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IIU");
+    open_at(c, 5, "IBM.N", EACH);
+    assert_qos(&pair_stream(c, 5)->qos, EACH);
+    updates(pair, "IBM.N", 2);
+    assert_string_equal(pair_heard(c, 5), "IIUIUU");
+    assert_int_equal(pair->provider.requests, 1);
+}
+
+static void a_reissue_that_wants_no_image_gets_one_if_its_rate_changes(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = request_at(5, "IBM.N", FAST);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    request.no_refresh = true;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "Ii");
+    assert_qos(&pair_stream(c, 5)->qos, FAST);
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "Ii");
+}
+
+static void a_reissue_without_a_quality_keeps_the_rate(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = request_at(5, "IBM.N", SLOW);
+
+    open_at(c, 5, "IBM.N", SLOW);
+    pair_open(c, 5, "IBM.N");
+    assert_qos(&pair_stream(c, 5)->qos, SLOW);
+    request.qos.rate_info = 700;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "IIX");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_USAGE_ERROR);
+    assert_int_equal(stats(pair)->watches_now, 0);
+}
+
+/* ---- who does not take updates ---- */
+
+static void a_paused_stream_gets_an_image_when_it_goes_on(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = request_at(5, "IBM.N", FAST);
+
+    pair_ask_item(c, &request);
+    request.pause = request.no_refresh = true;
+    pair_ask_item(c, &request);
+    updates(pair, "IBM.N", 2);
+    pair_pass(pair, 200 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "I");
+    request.pause = false;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "Ii");
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+}
+
+static void a_client_without_room_gets_an_image_later(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "IBM.N", FAST);
+    c->room = 0;
+    c->room_max = 10;
+    updates(pair, "IBM.N", 2);
+    pair_pass(pair, 120 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "I");
+    updates(pair, "IBM.N", 1);
+    c->room = 10;
+    p2ps_client_writable(pair->sink, pair->now_ns, c->id);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IJij");
+    assert_int_equal(pair_stream(c, 5)->counter, 103);
+    pair_pass(pair, 120 * PAIR_MS); /* what was pending then is in its image */
+    assert_string_equal(pair_heard(c, 5), "IJij");
+    updates(pair, "IBM.N", 1);
+    pair_pass(pair, 120 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IJijU");
+    assert_int_equal(pair_stream(c, 5)->counter, 104);
+}
+
+static void an_update_without_room_to_be_pending_is_sent_at_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    open_at(c, 5, "A", SLOW);
+    open_at(c, 6, "B", SLOW);
+    open_at(c, 7, "C", SLOW);
+    updates(pair, "A", 2);
+    updates(pair, "B", 2);
+    updates(pair, "C", 2);
+    assert_true(stats(pair)->pending_refused > 0);
+    assert_true(stats(pair)->pending_bytes_now <= 250);
+    assert_string_equal(pair_heard(c, 7), "IUU");
+    pair_pass(pair, 1020 * PAIR_MS);
+    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    assert_int_equal(pair_stream(c, 6)->counter, 102);
+}
+
+/* ---- any order of all of it ---- */
+
+struct crowd {
+    struct pair *pair;
+    struct pair_client *clients[3];
+    struct md_prng prng;
+};
+
+static void act(struct crowd *crowd)
+{
+    struct pair_client *c = crowd->clients[md_prng_below(&crowd->prng, 3)];
+    int32_t id = 5 + (int32_t)md_prng_below(&crowd->prng, 3);
+    unsigned rate = (unsigned)md_prng_below(&crowd->prng, 4);
+    struct omm_item_request request = request_at(id, "IBM.N", rate == 3 ? EACH : rate);
+    uint64_t what = md_prng_below(&crowd->prng, 16);
+
+    request.no_refresh = what == 1 && p2ps_client_has_stream(crowd->pair->sink, c->id, id);
+    request.pause = what == 2;
+    if (what < 4)
+        pair_ask_item(c, &request);
+    else if (what == 4)
+        p2ps_client_close(crowd->pair->sink, crowd->pair->now_ns, c->id, id);
+    else if (what == 5)
+        pair_pass(crowd->pair, 20 * PAIR_MS);
+    else if (what == 6)
+        say(crowd->pair, "IBM.N", RWF_UPDATE_TRADE, 0, false);
+    else
+        pair_update(crowd->pair, "IBM.N");
+    if (what & 1)
+        pair_settle(crowd->pair);
+}
+
+/* Nobody is left with an old value, and the letters do not fill up: PAIR_LETTERS. */
+static void whatever_happens_the_last_value_comes(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd crowd = { .pair = pair, .prng = md_prng_init(4711) };
+    struct pair_client *keeper = pair_client(pair, 3);
+
+    for (unsigned i = 0; i < 3; i++)
+        crowd.clients[i] = pair_client(pair, i);
+    pair_open(keeper, 5, "IBM.N");
+    for (int round = 0; round < 60; round++) {
+        for (int i = 0; i < 40; i++)
+            act(&crowd);
+        struct omm_item_request go_on = pair_request(0, "IBM.N");
+        for (unsigned i = 0; i < 9; i++) {
+            go_on.stream_id = 5 + (int32_t)(i % 3);
+            go_on.no_refresh = true;
+            if (p2ps_client_has_stream(pair->sink, crowd.clients[i / 3]->id, go_on.stream_id))
+                pair_ask_item(crowd.clients[i / 3], &go_on);
+        }
+        pair_pass(pair, 1100 * PAIR_MS);
+        assert_int_equal(stats(pair)->pending_updates_now, 0);
+        for (unsigned i = 0; i < 9; i++) {
+            struct pair_stream *s = pair_stream(crowd.clients[i / 3], 5 + (int32_t)(i % 3));
+            if (p2ps_client_has_stream(pair->sink, crowd.clients[i / 3]->id, s->id))
+                assert_int_equal(s->counter, pair_item(pair, "IBM.N")->counter);
+            s->count = 0;
+            memset(s->letters, 0, sizeof(s->letters));
+        }
+        struct pair_stream *kept = pair_stream(keeper, 5);
+        kept->count = 0;
+    }
+    for (unsigned i = 0; i < 9; i++)
+        p2ps_client_close(pair->sink, pair->now_ns, crowd.clients[i / 3]->id, 5 + (int32_t)(i % 3));
+    pair_settle(pair);
+    assert_int_equal(stats(pair)->pending_bytes_now, 0);
+}
+
+#define WITH(test, how) cmocka_unit_test_setup_teardown(test, how, pair_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        WITH(nothing_is_offered_that_is_not_configured, setup_without_rates),
+        WITH(the_directory_lists_the_rates_behind_what_the_provider_offers, setup),
+        WITH(a_request_without_a_quality_gets_each_update, setup),
+        WITH(a_request_for_a_rate_gets_one_update_in_the_interval, setup),
+        WITH(a_request_for_a_rate_gets_one_update_in_the_interval, setup_without_cache),
+        WITH(a_range_gets_the_best_in_it, setup),
+        WITH(a_rate_that_is_not_listed_is_refused_and_the_others_named, setup),
+        WITH(each_rate_of_an_item_has_its_own_pending_update, setup),
+        WITH(watches_of_one_rate_share_one_merged_update, setup),
+        WITH(only_those_that_ask_are_told_of_how_many_an_update_is, setup),
+        WITH(items_have_their_turns_at_different_times_of_the_interval, setup),
+        WITH(jit_merges_what_comes_in_one_turn, setup),
+        WITH(a_trade_passes_at_once_behind_what_is_pending, setup),
+        WITH(an_update_with_permission_data_is_not_merged, setup),
+        WITH(a_status_comes_behind_what_is_pending, setup),
+        WITH(an_unasked_refresh_comes_behind_what_is_pending, setup),
+        WITH(a_group_status_comes_behind_what_is_pending, setup),
+        WITH(a_provider_that_goes_leaves_nothing_pending, setup),
+        WITH(a_gap_is_told_behind_what_is_pending, setup),
+        WITH(who_joins_has_what_is_pending_in_its_image, setup),
+        WITH(who_joins_by_an_image_of_the_source_sends_the_others_on_first, setup_without_cache),
+        WITH(a_stream_that_is_closed_takes_what_was_pending_with_it, setup),
+        WITH(a_client_that_hangs_up_takes_its_rate_along, setup),
+        WITH(a_reissue_with_another_rate_gets_an_image_at_it, setup),
+        WITH(a_reissue_with_another_rate_gets_an_image_at_it, setup_without_cache),
+        WITH(a_reissue_that_wants_no_image_gets_one_if_its_rate_changes, setup),
+        WITH(a_reissue_without_a_quality_keeps_the_rate, setup),
+        WITH(a_paused_stream_gets_an_image_when_it_goes_on, setup),
+        WITH(a_client_without_room_gets_an_image_later, setup),
+        WITH(an_update_without_room_to_be_pending_is_sent_at_once, setup_short_of_memory),
+        WITH(whatever_happens_the_last_value_comes, setup),
+        WITH(whatever_happens_the_last_value_comes, setup_without_cache),
+    };
+    return cmocka_run_group_tests(tests, make_exempt, free_exempt);
+}
