@@ -77,11 +77,11 @@ def last(count, is_trade):
 class Chain:
     """Publisher, daemons, and one consumer that prints all it gets."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, conf=CONF):
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         self.run = conf_examples.load_run()
         self.folder = folder
-        self.write("rmds.cnf", CONF.format(folder=folder, conf=os.path.join(
+        self.write("rmds.cnf", conf.format(folder=folder, conf=os.path.join(
             conf_examples.ROOT, "conf")))
         self.write("filters", FILTERS)
         self.write("sample.xml", sample())

@@ -189,7 +189,11 @@ static int send_request(struct conn *conn, uint32_t slot, bool is_batch, uint32_
         .container = has_payload ? RWF_TYPE_ELEMENT_LIST : RWF_TYPE_NO_DATA,
         .flags = (uint16_t)((tc->options.snapshot ? 0 : RWF_REQUEST_STREAMING) |
                             (is_batch ? RWF_REQUEST_HAS_BATCH : 0) |
+                            (tc->options.has_qos ? RWF_REQUEST_HAS_QOS : 0) |
+                            (tc->options.has_worst_qos ? RWF_REQUEST_HAS_WORST_QOS : 0) |
                             (tc->options.view_count ? RWF_REQUEST_HAS_VIEW : 0)),
+        .qos = tc->options.qos,
+        .worst_qos = tc->options.worst_qos,
         .key = { .flags = RWF_KEY_HAS_SERVICE_ID | RWF_KEY_HAS_NAME_TYPE,
                  .service_id = conn->service_ids[item->service],
                  .name_type = RWF_NAME_RIC },

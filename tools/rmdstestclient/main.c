@@ -29,7 +29,7 @@ struct words {
     struct md_option_list logs; /* levels, files */
     const char *view, *view_names, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout,
         *want, *slow;
-    const char *drain, *what;
+    const char *drain, *what, *qos;
     const char *json, *stats, *seed, *dict, *counts;
     bool times, prints, exit_when_open, rtt, time_stats, snapshot, split, seqcheck, pages,
         no_shuffle, nodelay;
@@ -227,6 +227,8 @@ static int understand(struct words *w, struct tc *tc)
         rc = understand_log(w, o);
     if (rc == TC_OK)
         rc = view_parse(w->view, w->view_names, o) ? TC_OK : TC_OPTIONS;
+    if (rc == TC_OK && !qos_parse(w->qos, o))
+        rc = usage("-qos is tick, jit, milliseconds, or two of them, as 100-1000", w->qos);
     if (rc == TC_OK && w->counts && !(o->seqcheck && o->drain_s > 0))
         rc = usage("-counts needs -seqcheck and -drain", NULL);
     if (rc == TC_OK && w->what && w->conns)
@@ -518,6 +520,8 @@ int main(int argc, char **argv)
         { "vfids", "FID,...", MD_OPTION_STRING, &w.view, "only these fields (also -view)" },
         { "view", "FID,...", MD_OPTION_STRING, &w.view, NULL },
         { "vnames", "NAME,...", MD_OPTION_STRING, &w.view_names, "the same by name, as BID,ASK" },
+        { "qos", "RATE[-RATE]", MD_OPTION_STRING, &w.qos,
+          "ask for tick, jit or milliseconds; or for the best between two" },
         { "conns", "N", MD_OPTION_STRING, &w.conns, "connections, each with the whole list (1)" },
         { "split", NULL, MD_OPTION_FLAG, &w.split, "each connection has its share of the list" },
         { "inorder", NULL, MD_OPTION_FLAG, &w.no_shuffle,

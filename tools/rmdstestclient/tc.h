@@ -152,6 +152,8 @@ struct tc_options {
     int16_t view[VIEW_MAX];
     size_t view_count;
     const char *view_names; /* -vnames, until they are ids: see view.c */
+    bool has_qos, has_worst_qos;
+    struct rwf_qos qos, worst_qos;
     bool shows_sent, shows_states;
     bool download;
     bool lists_services;
@@ -248,6 +250,9 @@ bool view_parse(const char *ids, const char *names, struct tc_options *options);
 /* Find the ids of -vnames in the dictionary. False: it has not all of them, told. */
 bool view_resolve(struct tc *tc);
 void view_add(const struct tc *tc, struct rwf_encoder *enc); /* to a request */
+
+/* qos.c: the rate that is asked for, or the best and the worst. False: it is none. */
+bool qos_parse(const char *text, struct tc_options *options);
 
 /* setup.c: login, directory, dictionary */
 void setup_start(struct conn *conn);
