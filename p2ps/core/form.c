@@ -82,6 +82,7 @@ static uint32_t new_form(struct p2ps_core *core, uint32_t client, const struct w
     core->forms[slot] = (struct p2ps_form){
         .flags = want->flags,
         .pace = want->pace,
+        .states_qos = core->config.pace_count > 0,
         .front = c->front,
         .field_count = (uint16_t)want->field_count,
         .fields = copy,

@@ -33,6 +33,8 @@ enum p2ps_form_flags {
                                 given at all */
 };
 
+#define P2PS_PACE_NONE 0 /* each update */
+
 /* A rate that consumers may choose: the rate of a QoS. */
 struct p2ps_pace {
     uint8_t rate;         /* enum rwf_rate: JIT_CONFLATED or TIME_CONFLATED */
@@ -43,6 +45,7 @@ struct p2ps_form {
     uint8_t flags; /* enum p2ps_form_flags */
     uint8_t pace;  /* number of its rate, see pace.h; P2PS_PACE_NONE: each update */
     struct p2ps_pace rate;
+    bool states_qos; /* consumers can choose: each refresh says what they have */
     uint16_t field_count;
     uint32_t watch_count; /* 0: the slot is free */
     uint32_t owner;       /* the client that asked for this view first */

@@ -17,7 +17,6 @@
 
 #define P2PS_FORMS_MAX         4096
 #define P2PS_FORMS_PLAIN       576 /* places that no view takes */
-#define P2PS_PACE_NONE         0   /* each update */
 #define P2PS_SERVICES_MAX      1024
 #define P2PS_WALKS             31 /* p2ps_item.owes is one of them */
 #define P2PS_WALKS_MASK        31u

@@ -21,6 +21,22 @@ static bool has_field(const struct p2ps_form *form, int16_t id)
     return low < form->field_count && form->fields[low] == id;
 }
 
+/* A refresh of its provider says so itself, or may say nothing; of a rate only p2ps can. */
+static void state_qos(const struct p2ps_form *form, const struct p2ps_record *record,
+                      struct rwf_splice *splice)
+{
+    bool has_rate = form->pace != P2PS_PACE_NONE;
+
+    if (!record->qos || (record->peek.flags & RWF_REFRESH_HAS_QOS && !has_rate))
+        return;
+    splice->ops |= RWF_SPLICE_QOS;
+    splice->qos = *record->qos;
+    if (has_rate) {
+        splice->qos.rate = form->rate.rate;
+        splice->qos.rate_info = form->rate.interval_ms;
+    }
+}
+
 /* The header changes that consumers need: key, service id, group, private flag, the rate that was
  * chosen, and nothing about conflation for who did not ask, nor about permissions for who said so.
  */
@@ -47,12 +63,8 @@ static struct rwf_splice splice_of(const struct p2ps_form *form, const struct p2
         splice.flags_set = record->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0;
         splice.flags_clear = RWF_REFRESH_SOLICITED;
     }
-    if (is_refresh && form->rate.rate && record->qos) {
-        splice.ops |= RWF_SPLICE_QOS;
-        splice.qos = *record->qos;
-        splice.qos.rate = form->rate.rate;
-        splice.qos.rate_info = form->rate.interval_ms;
-    }
+    if (is_refresh && form->states_qos)
+        state_qos(form, record, &splice);
     return splice;
 }
 

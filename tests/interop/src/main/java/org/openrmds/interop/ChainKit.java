@@ -180,6 +180,7 @@ final class ChainKit {
         int data = -1;
         int code = -1;
         String stateText = "";
+        String qos = ""; /* of a refresh: timeliness and rate, as the library numbers them */
         boolean isSolicited;
         boolean isComplete;
         boolean isPrivate;
@@ -257,6 +258,7 @@ final class ChainKit {
         private long updates;
         private boolean keepsUpdates = true;
         private boolean judgesContent = true;
+        private boolean judgesSteps = true;
         private volatile int serviceId;
 
         Consumer() {
@@ -306,6 +308,11 @@ final class ChainKit {
         /* Not where another program publishes: its counters are ours, its prices are not. */
         synchronized void judgeContent(boolean judge) {
             judgesContent = judge;
+        }
+
+        /* Not where updates are merged: then they go on by more than one, never back. */
+        synchronized void judgeSteps(boolean judge) {
+            judgesSteps = judge;
         }
 
         synchronized void forget() {
@@ -428,7 +435,8 @@ final class ChainKit {
         private void follow(Seen one) {
             if (one.count() < 0) return;
             Long last = lastCount.put(one.tag, one.count());
-            if (last != null && one.count() != (last + 1) % 0x400000)
+            boolean isNext = last == null || one.count() == (last + 1) % 0x400000;
+            if (judgesSteps ? !isNext : last != null && one.count() <= last)
                 broken = one.tag + ": update " + one.count() + " follows " + last;
             if (judgesContent) one.checkContent(one.name == null ? one.tag : one.name);
         }
@@ -459,6 +467,7 @@ final class ChainKit {
                     () -> {
                         Seen one = begin("refresh", msg, event);
                         state(one, msg.state());
+                        if (msg.hasQos()) one.qos = msg.qos().timeliness() + "/" + msg.qos().rate();
                         one.isSolicited = msg.solicited();
                         one.isComplete = msg.complete();
                         one.isPrivate = msg.privateStream();
