@@ -170,6 +170,7 @@ struct entitle_answer {
     uint64_t reissue_s;    /* it should show a new token then */
     uint8_t token_error;   /* of a denial: the token is wrong; a login that was open stays */
     bool is_snapshot_only; /* he gets images, and no updates */
+    uint8_t qualities;     /* what his data must be, of enum entitle_quality; 0: anything */
     bool may_post;         /* to some item */
     bool needs_lock;       /* permission data count: ask again when they are known */
     uint8_t post_denied; /* ENTITLE_POST that is allowed: enum entitle_post_right that it has not */
@@ -194,6 +195,12 @@ struct entitle_answer {
     /* Of a login, allowed or not: it shows no secret, and its user line asks for none, or there is
      * no such line. What an authority outside has to say is never by name alone. */
     bool is_by_name;
+};
+
+/* qos= of a user line. */
+enum entitle_quality {
+    ENTITLE_QUALITY_CONFLATED = 1, /* never each update */
+    ENTITLE_QUALITY_DELAYED = 2,   /* never real time */
 };
 
 #define ENTITLE_ANSWERS_MAX 16 /* that are taken at once */
@@ -261,8 +268,8 @@ struct entitle_authority {
  * A login with such a token or certificate is refused, and ends at a reload.
  *
  * Keys: mounts= positions= items= messages= requests= posts= from= application= position= tls=
- * stream= auth= post= expires=; see docs/access-file.md. Those of a role hold for users that do
- * not have them.
+ * stream= qos= auth= post= expires=; see docs/access-file.md. Those of a role hold for users that
+ * do not have them.
  */
 struct entitle_rules;
 

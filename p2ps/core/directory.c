@@ -148,6 +148,7 @@ static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicit
             continue;
         if (request->has_service_id && services[count].id != request->service_id)
             continue;
+        p2ps_qos_cut(c, &services[count]);
         head.filter |= services[count].filters;
         bytes += weight_of(&services[count]);
         count++;
@@ -263,6 +264,7 @@ static void tell_service(struct p2ps_core *core, const struct omm_service *servi
             continue;
         struct omm_directory_head head = { .stream_id = c->directory_stream, .is_update = true };
         shown.filters &= c->directory_filter;
+        p2ps_qos_cut(c, &shown);
         if (shown.filters == 0)
             continue;
         if (c->front->directory(c->self, &head, &shown, 1) != MD_OK)

@@ -223,6 +223,7 @@ static void take_rights(struct p2ps_core *core, uint32_t client,
     c->post_rate = (struct p2ps_rate){ answer->posts_per_s, answer->posts_burst };
     c->may_post = answer->may_post || core->config.rules.is_dry_run;
     c->is_snapshot_only = answer->is_snapshot_only;
+    c->qualities = answer->qualities;
     c->proof = answer->proof;
     c->is_proved = answer->is_proved;
     c->user_ends_s = answer->user_ends_s < UINT32_MAX ? (uint32_t)answer->user_ends_s : UINT32_MAX;

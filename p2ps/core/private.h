@@ -213,6 +213,7 @@ struct p2ps_client {
     bool is_told_down; /* that this one is away */
     bool may_post;
     bool is_snapshot_only;
+    uint8_t qualities; /* what its data must be, of enum entitle_quality; 0: anything */
     char user[P2PS_TEXT_MAX];
     char position[P2PS_TEXT_MAX];
     char application[P2PS_TEXT_MAX];

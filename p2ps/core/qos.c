@@ -67,6 +67,40 @@ void p2ps_qos_offer(const struct p2ps_core *core, const struct rrmp_sink_service
     out->supports_qos_range = core->config.pace_count > 0;
 }
 
+static bool is_for(const struct p2ps_client *c, const struct rwf_qos *qos)
+{
+    bool is_conflated = qos->rate == RWF_RATE_JIT_CONFLATED || qos->rate == RWF_RATE_TIME_CONFLATED;
+    bool is_delayed = qos->timeliness == RWF_TIMELINESS_DELAYED ||
+                      qos->timeliness == RWF_TIMELINESS_DELAYED_UNKNOWN;
+
+    return !(c->qualities & ENTITLE_QUALITY_CONFLATED && !is_conflated) &&
+           !(c->qualities & ENTITLE_QUALITY_DELAYED && !is_delayed);
+}
+
+void p2ps_qos_cut(const struct p2ps_client *c, struct omm_service *service)
+{
+    uint8_t kept = 0;
+
+    for (unsigned i = 0; i < service->qos_count; i++) {
+        if (is_for(c, &service->qos[i]))
+            service->qos[kept++] = service->qos[i];
+    }
+    service->qos_count = kept;
+}
+
+static void read_for(const struct p2ps_core *core, const struct p2ps_client *c,
+                     const struct rrmp_sink_service *in, struct list *list)
+{
+    unsigned kept = 0;
+
+    read(core, in, list);
+    for (unsigned i = 0; i < list->count; i++) {
+        if (is_for(c, &list->of[i].qos))
+            list->of[kept++] = list->of[i];
+    }
+    list->count = kept;
+}
+
 static bool choose(const struct list *list, const struct omm_item_request *request,
                    const struct rwf_qos *source, struct p2ps_quality *out)
 {
@@ -84,16 +118,18 @@ static bool choose(const struct list *list, const struct omm_item_request *reque
     return best != NULL;
 }
 
-bool p2ps_qos_choose(const struct p2ps_core *core, const struct rrmp_sink_service *in,
-                     const struct omm_item_request *request, struct p2ps_quality *out)
+bool p2ps_qos_choose(const struct p2ps_core *core, const struct p2ps_client *c,
+                     const struct rrmp_sink_service *in, const struct omm_item_request *request,
+                     struct p2ps_quality *out)
 {
     struct list list;
 
-    read(core, in, &list);
+    read_for(core, c, in, &list);
     return choose(&list, request, NULL, out);
 }
 
-bool p2ps_qos_choose_again(const struct p2ps_core *core, const struct rrmp_sink_service *in,
+bool p2ps_qos_choose_again(const struct p2ps_core *core, const struct p2ps_client *c,
+                           const struct rrmp_sink_service *in,
                            const struct omm_item_request *request, const struct rwf_qos *source,
                            uint8_t *pace)
 {
@@ -102,24 +138,27 @@ bool p2ps_qos_choose_again(const struct p2ps_core *core, const struct rrmp_sink_
 
     if (core->config.pace_count == 0 || !request->has_qos)
         return true;
-    read(core, in, &list);
+    read_for(core, c, in, &list);
     if (choose(&list, request, source, &quality))
         *pace = quality.pace;
-    else if (omm_qos_is_acceptable(request, source))
+    else if (omm_qos_is_acceptable(request, source) && is_for(c, source))
         *pace = P2PS_PACE_NONE; /* the providers list it no more, the stream goes on */
     else
         return false;
     return true;
 }
 
-void p2ps_qos_refusal(const struct p2ps_core *core, const struct rrmp_sink_service *in, char *text,
-                      size_t size)
+void p2ps_qos_refusal(const struct p2ps_core *core, const struct p2ps_client *c,
+                      const struct rrmp_sink_service *in, char *text, size_t size)
 {
-    size_t at = (size_t)snprintf(
-        text, size, "The service does not provide a matching quality of service; it offers");
     struct list list;
 
-    read(core, in, &list);
+    read_for(core, c, in, &list);
+    size_t at = (size_t)snprintf(text, size, "%s%s",
+                                 c->qualities
+                                     ? "The user may not have this quality of service"
+                                     : "The service does not provide a matching quality of service",
+                                 list.count ? "; it offers" : "");
     for (unsigned i = 0; i < list.count && at < size; i++) {
         char name[64];
 

@@ -19,16 +19,20 @@ struct p2ps_quality {
 /* All of them, as the directory lists them. */
 void p2ps_qos_offer(const struct p2ps_core *core, const struct rrmp_sink_service *in,
                     struct omm_service *out);
-/* The best that the request accepts. False: none. */
-bool p2ps_qos_choose(const struct p2ps_core *core, const struct rrmp_sink_service *in,
-                     const struct omm_item_request *request, struct p2ps_quality *out);
+/* Takes out those that the client may not have. */
+void p2ps_qos_cut(const struct p2ps_client *c, struct omm_service *service);
+/* The best that the request accepts, of those that the client may have. False: none. */
+bool p2ps_qos_choose(const struct p2ps_core *core, const struct p2ps_client *c,
+                     const struct rrmp_sink_service *in, const struct omm_item_request *request,
+                     struct p2ps_quality *out);
 /* The same for a request that must stay on the stream of that quality; one without a QoS leaves
  * *pace as it is. */
-bool p2ps_qos_choose_again(const struct p2ps_core *core, const struct rrmp_sink_service *in,
+bool p2ps_qos_choose_again(const struct p2ps_core *core, const struct p2ps_client *c,
+                           const struct rrmp_sink_service *in,
                            const struct omm_item_request *request, const struct rwf_qos *source,
                            uint8_t *pace);
 /* Why no quality fits, with those that are offered. */
-void p2ps_qos_refusal(const struct p2ps_core *core, const struct rrmp_sink_service *in, char *text,
-                      size_t size);
+void p2ps_qos_refusal(const struct p2ps_core *core, const struct p2ps_client *c,
+                      const struct rrmp_sink_service *in, char *text, size_t size);
 
 #endif

@@ -93,15 +93,23 @@ static bool check_domain(struct p2ps_core *core, const struct opening *open)
     return false;
 }
 
+static void refuse_quality(struct p2ps_core *core, const struct opening *open)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, open->client);
+    char text[REFUSAL_MAX];
+
+    core->stats.not_entitled += c->qualities != 0;
+    p2ps_qos_refusal(core, c, &open->description, text, sizeof(text));
+    close_with(core, open, c->qualities ? RWF_CODE_NOT_ENTITLED : RWF_CODE_USAGE_ERROR, text);
+}
+
 /* The best quality of the service that the request accepts. */
 static bool choose_quality(struct p2ps_core *core, struct opening *open)
 {
-    char text[REFUSAL_MAX];
-
-    if (p2ps_qos_choose(core, &open->description, open->request, &open->quality))
+    if (p2ps_qos_choose(core, p2ps_client_at(core, open->client), &open->description, open->request,
+                        &open->quality))
         return true;
-    p2ps_qos_refusal(core, &open->description, text, sizeof(text));
-    close_with(core, open, RWF_CODE_USAGE_ERROR, text);
+    refuse_quality(core, open);
     return false;
 }
 
@@ -473,17 +481,16 @@ static bool change_form(struct p2ps_core *core, struct opening *open, uint32_t i
 static bool choose_pace(struct p2ps_core *core, struct opening *open, uint32_t item,
                         const struct p2ps_watch *w)
 {
-    char text[REFUSAL_MAX];
     struct rwf_key key;
     struct rwf_qos qos;
 
     open->quality.pace = core->forms[w->form].pace;
     if (!p2ps_service_read(core, core->items[item].service, &open->description) ||
         !p2ps_item_key(core, item, &key, &qos) ||
-        p2ps_qos_choose_again(core, &open->description, open->request, &qos, &open->quality.pace))
+        p2ps_qos_choose_again(core, p2ps_client_at(core, open->client), &open->description,
+                              open->request, &qos, &open->quality.pace))
         return true;
-    p2ps_qos_refusal(core, &open->description, text, sizeof(text));
-    close_with(core, open, RWF_CODE_USAGE_ERROR, text);
+    refuse_quality(core, open);
     return false;
 }
 

@@ -21,7 +21,8 @@ enum kind {
     POST_RIGHTS,
     A_SUM,
     A_TIME,
-    A_WISH
+    A_WISH,
+    QUALITIES
 };
 
 static const struct key {
@@ -54,6 +55,7 @@ static const struct key {
     [ENTITLE_KEY_EXPIRES] = KEY("expires", A_TIME, expires_s),
     [ENTITLE_KEY_POSITIONS] = KEY("positions", A_NUMBER, positions),
     [ENTITLE_KEY_TLS] = KEY("tls", A_WISH, needs_tls),
+    [ENTITLE_KEY_QOS] = KEY("qos", QUALITIES, qualities),
 #undef KEY
 };
 
@@ -137,6 +139,7 @@ static const char *const expected[] = {
     [A_SUM] = "64 hexadecimal digits; make them with: rmdsaccess tokenhash",
     [A_TIME] = "a time like 2027-01-31 or 2027-01-31T18:00:00Z",
     [A_WISH] = "yes or no",
+    [QUALITIES] = "conflated, delayed, or conflated,delayed",
 };
 
 /* A bit for each; 0: one of them is none. */
@@ -158,6 +161,23 @@ static uint8_t read_auth(struct entitle_view list)
         if (by == ENTITLE_BYS)
             return 0;
         bits |= 1u << by;
+    }
+    return (uint8_t)bits;
+}
+
+/* 0: one of them is none. */
+static uint8_t read_qualities(struct entitle_view list)
+{
+    struct entitle_view one;
+    unsigned bits = 0;
+
+    while (entitle_next(&list, &one)) {
+        if (entitle_is(one, "conflated"))
+            bits |= ENTITLE_QUALITY_CONFLATED;
+        else if (entitle_is(one, "delayed"))
+            bits |= ENTITLE_QUALITY_DELAYED;
+        else
+            return 0;
     }
     return (uint8_t)bits;
 }
@@ -203,6 +223,9 @@ static bool take_value(const struct key *key, struct entitle_view value, void *p
         return *(uint8_t *)place != 0;
     case POST_RIGHTS:
         return entitle_read_post_rights(value, place);
+    case QUALITIES:
+        *(uint8_t *)place = read_qualities(value);
+        return *(uint8_t *)place != 0;
     case A_NETWORK:
         *(struct entitle_view *)place = value;
         return each_is_network(value);
@@ -303,12 +326,13 @@ void entitle_parse_keys(struct entitle_parse *parse, const char *kind, struct en
 
 static size_t size_of(enum kind kind)
 {
-    return kind == A_NUMBER                         ? sizeof(uint32_t)
-           : kind == A_RATE                         ? sizeof(struct entitle_rate)
-           : kind == A_SWITCH || kind == A_WISH     ? sizeof(bool)
-           : kind == A_TIME                         ? sizeof(uint64_t)
-           : kind == AN_AUTH || kind == POST_RIGHTS ? sizeof(uint8_t)
-                                                    : sizeof(struct entitle_view);
+    return kind == A_NUMBER                     ? sizeof(uint32_t)
+           : kind == A_RATE                     ? sizeof(struct entitle_rate)
+           : kind == A_SWITCH || kind == A_WISH ? sizeof(bool)
+           : kind == A_TIME                     ? sizeof(uint64_t)
+           : kind == AN_AUTH || kind == POST_RIGHTS || kind == QUALITIES
+               ? sizeof(uint8_t)
+               : sizeof(struct entitle_view);
 }
 
 void entitle_inherit_keys(struct entitle_keys *keys, const struct entitle_keys *more)

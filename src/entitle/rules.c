@@ -239,6 +239,7 @@ static void take_limits(const struct entitle_keys *keys, struct entitle_answer *
     out->posts_per_s = keys->posts.per_second;
     out->posts_burst = keys->posts.burst;
     out->is_snapshot_only = keys->is_snapshot_only;
+    out->qualities = keys->qualities;
 }
 
 static bool is_pattern(struct entitle_view name)

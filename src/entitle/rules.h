@@ -43,6 +43,7 @@ enum entitle_key {
     ENTITLE_KEY_EXPIRES,
     ENTITLE_KEY_POSITIONS,
     ENTITLE_KEY_TLS,
+    ENTITLE_KEY_QOS,
     ENTITLE_KEYS,
 };
 
@@ -55,6 +56,7 @@ struct entitle_keys {
     uint32_t set;
     uint8_t auth; /* a bit for each enum entitle_by that is enough; 0: the secrets of the line */
     uint8_t post_rights; /* enum entitle_post_right */
+    uint8_t qualities;   /* enum entitle_quality */
     bool is_disabled;
     bool is_snapshot_only;
     bool needs_tls;

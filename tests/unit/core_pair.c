@@ -292,6 +292,7 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     out->needs_lock = pair->authority_denies_no_lock;
     out->may_post = !pair->authority_denies_posts;
     out->is_snapshot_only = pair->authority_snapshots_only;
+    out->qualities = pair->authority_qualities;
     if (query->kind == ENTITLE_LOGIN && query->user.length == 0)
         snprintf(out->user, sizeof(out->user), "whose-token");
     if (!pair->authority_is_late)

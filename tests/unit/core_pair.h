@@ -202,6 +202,7 @@ struct pair {
     bool authority_denies_no_lock; /* items whose image has no permission data */
     bool authority_is_busy;        /* why it denies */
     bool authority_snapshots_only;
+    uint8_t authority_qualities;
     const char *authority_ends_user;             /* after a reload */
     bool authority_proves;                       /* that a user is who it says */
     enum entitle_by authority_by;                /* how that is known */

@@ -324,6 +324,29 @@ static void a_key_of_the_user_beats_those_of_its_roles_and_the_first_role_the_ot
     entitle_rules_destroy(rules);
 }
 
+static void a_user_may_be_kept_from_each_update_and_from_real_time(void **state)
+{
+    struct entitle_rules *rules = rules_of("role c qos=conflated\n"
+                                           "user u role=c\n"
+                                           "user v role=c qos=conflated,delayed\n"
+                                           "user w\n");
+    struct said said = { 0 };
+    struct entitle_rules *none;
+    struct entitle_answer answer;
+    static const char wrong[] = "user u qos=fast\n";
+
+    (void)state;
+    assert_int_equal(login(rules, "u", "", &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.qualities, ENTITLE_QUALITY_CONFLATED);
+    assert_int_equal(login(rules, "v", "", &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.qualities, ENTITLE_QUALITY_CONFLATED | ENTITLE_QUALITY_DELAYED);
+    assert_int_equal(login(rules, "w", "", &answer), ENTITLE_ALLOW);
+    assert_int_equal(answer.qualities, 0);
+    entitle_rules_destroy(rules);
+    assert_int_equal(entitle_rules_create(wrong, strlen(wrong), remember, &said, &none),
+                     MD_ERR_MALFORMED);
+}
+
 static void roles_that_contain_each_other_are_a_mistake(void **state)
 {
     static const char text[] = "role a role=b\nrole b role=c\nrole c role=a\nuser u role=a\n";
@@ -892,6 +915,7 @@ int main(void)
         cmocka_unit_test(a_role_is_its_users_and_the_first_line_of_all_decides),
         cmocka_unit_test(an_at_sign_without_such_a_role_is_a_user_as_it_ever_was),
         cmocka_unit_test(a_key_of_the_user_beats_those_of_its_roles_and_the_first_role_the_others),
+        cmocka_unit_test(a_user_may_be_kept_from_each_update_and_from_real_time),
         cmocka_unit_test(roles_that_contain_each_other_are_a_mistake),
         cmocka_unit_test(a_post_needs_what_a_view_needs_and_its_own_lines),
         cmocka_unit_test(in_a_file_without_a_word_about_posts_a_deny_is_about_them_too),

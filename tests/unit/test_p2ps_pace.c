@@ -268,6 +268,45 @@ static void a_rate_that_is_not_listed_is_refused_and_the_others_named(void **sta
     assert_int_equal(pair->provider.requests, 0);
 }
 
+static void a_user_of_conflated_data_sees_nothing_else(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_qualities = ENTITLE_QUALITY_CONFLATED;
+    struct pair_client *c = pair_client(pair, 0);
+    ask_directory(c);
+    assert_int_equal(c->offered_count, 3);
+    assert_qos(&c->offered[0], JIT);
+    pair_open(c, 5, "IBM.N"); /* the best of what it may have */
+    assert_qos(&pair_stream(c, 5)->qos, JIT);
+    open_at(c, 6, "IBM.N", EACH);
+    assert_string_equal(pair_heard(c, 6), "X");
+    assert_int_equal(pair_stream(c, 6)->code, RWF_CODE_NOT_ENTITLED);
+    open_at(c, 7, "IBM.N", FAST);
+    open_at(c, 7, "IBM.N", EACH);
+    assert_string_equal(pair_heard(c, 7), "IX");
+    pair_provider_goes(pair);
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC); /* an update of the directory, too */
+    assert_int_equal(c->offered_count, 3);
+}
+
+static void a_user_of_delayed_data_gets_none_in_real_time(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_qualities = ENTITLE_QUALITY_DELAYED;
+    struct pair_client *c = pair_client(pair, 0);
+    ask_directory(c);
+    assert_int_equal(c->offered_count, 0);
+    pair_open(c, 5, "IBM.N");
+    open_at(c, 6, "IBM.N", SLOW);
+    assert_string_equal(pair_heard(c, 5), "X");
+    assert_string_equal(pair_heard(c, 6), "X");
+    assert_int_equal(pair_stream(c, 6)->code, RWF_CODE_NOT_ENTITLED);
+    assert_int_equal(pair->provider.requests, 0);
+}
+
 /* ---- who shares what ---- */
 
 static void each_rate_of_an_item_has_its_own_pending_update(void **state)
@@ -754,6 +793,8 @@ int main(void)
         WITH(a_request_for_a_rate_gets_one_update_in_the_interval, setup_without_cache),
         WITH(a_range_gets_the_best_in_it, setup),
         WITH(a_rate_that_is_not_listed_is_refused_and_the_others_named, setup),
+        WITH(a_user_of_conflated_data_sees_nothing_else, setup),
+        WITH(a_user_of_delayed_data_gets_none_in_real_time, setup),
         WITH(each_rate_of_an_item_has_its_own_pending_update, setup),
         WITH(watches_of_one_rate_share_one_merged_update, setup),
         WITH(only_those_that_ask_are_told_of_how_many_an_update_is, setup),
