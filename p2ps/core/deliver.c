@@ -275,11 +275,12 @@ static void put_update(struct p2ps_core *core, const struct rrmp_sink_event *eve
     struct p2ps_item *it = &core->items[record->item];
     struct p2ps_watch *end = it->watches + it->watch_count;
     const struct p2ps_made *made = NULL;
+    uint16_t skips = core->pace_skips;
     uint32_t form = P2PS_NONE; /* of `made`; most watches have the one of the watch before */
     bool is_held = false;
 
     for (struct p2ps_watch *w = it->watches; w < end; w++) {
-        if (!p2ps_watch_takes(w, event->to) || p2ps_pace_skips(core, w))
+        if (!p2ps_watch_takes(w, event->to) || p2ps_pace_skips(core, skips, w))
             continue;
         struct p2ps_client *c = &core->clients[w->client];
         if (w->flags & P2PS_WATCH_HELD_BACK || is_paused(c, w)) {

@@ -48,11 +48,12 @@ const char *p2ps_pace_check_item(const struct p2ps_core *core, uint32_t item, ui
                                  uint32_t watches, bool is_ahead);
 const char *p2ps_pace_check(const struct p2ps_core *core);
 
-/* The record is not for this watch; most have no rate, and then this is one branch. */
-static inline bool p2ps_pace_skips(const struct p2ps_core *core, const struct p2ps_watch *w)
+/* The present record is not for this watch; `skips` is core->pace_skips. */
+static inline bool p2ps_pace_skips(const struct p2ps_core *core, uint16_t skips,
+                                   const struct p2ps_watch *w)
 {
-    return core->pace_skips && w->state == P2PS_WATCH_STEP &&
-           (core->pace_skips >> core->forms[w->form].pace & 1 || w->flags & P2PS_WATCH_AHEAD);
+    return skips && w->state == P2PS_WATCH_STEP &&
+           (skips >> core->forms[w->form].pace & 1 || w->flags & P2PS_WATCH_AHEAD);
 }
 
 #endif
