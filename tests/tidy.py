@@ -23,7 +23,7 @@ CODE = re.compile(r"^(src|include|srcdist|p2ps|rrcpd|tools|tests)/(?!bench/limit
 ENGINES = tuple(
     f"src/{name}/"
     for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "marketfeed", "page", "itemkey", "conflate",
-                 "cache")
+                 "cache", "delay")
 ) + ("p2ps/core/", "srcdist/core/")
 ENGINE_FORBIDDEN = re.compile(
     r"#include "
