@@ -190,7 +190,8 @@ static int build(void *owner)
     sd->conf = sd->live_conf = sd->daemon.conf;
     if (create_networks(sd) != MD_OK || src_dist_plan_memory(sd, &bus) != MD_OK)
         return MD_EXIT_CONFIG;
-    if (!load_fields(sd))
+    if (!load_fields(sd) ||
+        delays_open(sd->conf, sd->network_count, sd->image_bytes, &sd->delays) != MD_OK)
         return MD_EXIT_FILE;
     for (unsigned i = 0; i < sd->network_count; i++) {
         if (create_loop(sd->networks[i], &bus) != MD_OK)
@@ -224,6 +225,7 @@ static void take_down(void *owner)
         route_loop_destroy(sd->networks[i]->loop);
         free(sd->networks[i]);
     }
+    delays_close(sd->delays);
     daemon_networks_free(&sd->settings);
     rwf_dictionary_destroy(sd->fields);
     net_tls_destroy(sd->server_tls);

@@ -6,9 +6,10 @@
 #include "base/log.h"
 #include "rates/conf.h"
 
-#define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
-#define LOOP_BYTES    (16u << 20) /* tables that are made at start */
-#define MESSAGES      4           /* buffers of maxDecodedMsgSize a loop holds */
+#define PROCESS_BYTES  (24u << 20) /* programs, libraries, stacks, statistics */
+#define LOOP_BYTES     (16u << 20) /* tables that are made at start */
+#define MESSAGES       4           /* buffers of maxDecodedMsgSize a loop holds */
+#define DELAY_MESSAGES 4           /* and of each delayed service */
 
 uint64_t src_dist_round_up_power(uint64_t value)
 {
@@ -63,6 +64,7 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
 
     messages += md_conf_bool(daemon, "convertMarketfeed") ? 1 : 0;
     messages += rates_conf_is_used(daemon) ? 1 : 0;
+    messages += DELAY_MESSAGES * delays_count(sd->daemon.conf);
     daemon_memory_configure(memory, daemon);
     daemon_memory_add(
         memory, "fixed",
@@ -86,6 +88,8 @@ int src_dist_plan_memory(struct src_dist *sd, const struct md_conf_object *bus)
         return MD_ERR_RANGE;
     }
     sd->image_bytes = left / 2 / loops;
+    if (delays_count(sd->daemon.conf) > 0)
+        sd->image_bytes /= 2; /* the other half is for images of then */
     daemon_memory_add(memory, "images", left / 2);
     sd->item_bytes = (left - left / 2) / loops;
     daemon_memory_add(memory, "items", left - left / 2);

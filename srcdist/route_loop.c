@@ -6,6 +6,7 @@
 #include <stdlib.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -224,6 +225,7 @@ static void on_timer(void *owner)
     struct route_loop *loop = owner;
 
     atomic_store_explicit(&loop->alive_ns, md_loop_now(loop->loop), memory_order_relaxed);
+    srcdist_core_wall_set(loop->core, md_loop_now(loop->loop), md_clock_wall_ns());
     route_loop_stats_show(loop);
     tell_fullness(loop);
     tell_outbound(loop);
@@ -386,6 +388,7 @@ static void *run(void *argument)
     snprintf(cpu, sizeof(cpu), "sourceThreadCpu.%u", loop->config.index);
     daemon_thread_settle(&loop->config.daemon->object, cpu);
     md_thread_settled(&loop->thread);
+    srcdist_core_wall_set(loop->core, md_loop_now(loop->loop), md_clock_wall_ns());
     md_loop_timer_every(loop->timer, SHOW_NS);
     if (md_loop_run(loop->loop) != MD_OK)
         md_log(MD_LOG_CRITICAL, "the route loop failed");

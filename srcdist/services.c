@@ -116,9 +116,11 @@ struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_by
     struct md_conf_object daemon = md_conf_object(sd->conf, MD_CONF_DAEMON, NULL);
     const char *vendor = md_conf_string(&service, "vendor");
     const char *mirror_group = md_conf_string(&service, "mirrorGroup");
+    bool is_delayed = delays_have_name(sd->delays, text);
     struct srcdist_service_config config = {
         .is_refused = !is_listed(&daemon, name) || is_elsewhere(network, &service),
-        .is_configured = is_configured(sd, &daemon, name, text),
+        .is_configured = is_configured(sd, &daemon, name, text) ||
+                         delays_have_name(sd->delays, text),
         .id = (uint16_t)md_conf_u64(&service, "serviceId"),
         .data_type = (uint8_t)md_conf_u64(&service, "dataType"),
         .cache_location = locations[md_conf_word(&service, "cacheLocation")],
@@ -133,6 +135,8 @@ struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_by
         .vendor = vendor[0] ? vendor : NULL,
         .mirror_group = mirror_group[0] ? mirror_group : NULL,
         .mirror_hot = md_conf_word(&service, "mirrorMode") == 1,
+        .is_delayed = is_delayed,
+        .delayed = is_delayed ? NULL : delays_of(sd->delays, text, network->index),
     };
 
     if (config.is_refused)

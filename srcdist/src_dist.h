@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "daemon/backbone.h"
+#include "delays.h"
 #include "route_loop.h"
 
 #define SERVICES_MAX 256
@@ -33,6 +34,7 @@ struct src_dist {
     struct network *networks[DAEMON_NETWORKS_MAX]; /* made from them, one each */
     unsigned network_count;
     const struct network *publishers; /* the one with the ports for them; NULL: there is no port */
+    struct delays *delays;            /* of services that are offered delayed, too */
     struct net_tls *server_tls;
     struct net_tls *route_tls[ROUTES_MAX + 1]; /* of its link, which lives as long as the loops */
     struct rwf_dictionary *fields;             /* of files; NULL: none can be read */

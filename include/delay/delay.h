@@ -43,7 +43,7 @@ struct delay_disk {
     int (*next)(void *context, uint64_t after, uint64_t *chunk, size_t *length);
     /* Takes all of it, or none. */
     int (*write)(void *context, uint64_t chunk, const uint8_t *bytes, size_t length);
-    /* MD_ERR_AGAIN: not yet, but when the line is made. Any other error: the chunk is lost. */
+    /* MD_ERR_AGAIN: not yet. Any other error: the chunk is lost. */
     int (*read)(void *context, uint64_t chunk, uint8_t *bytes, size_t size, size_t *length);
     void (*remove)(void *context, uint64_t chunk);
 };

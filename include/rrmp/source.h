@@ -190,6 +190,8 @@ size_t rrmp_source_event(struct rrmp_source *source, struct rrmp_source_event *e
  * MD_ERR_EXISTS with *item set if it is there; MD_ERR_FULL at the limit. */
 int rrmp_source_item_add(struct rrmp_source *source, uint16_t svc, struct rrmp_view key,
                          uint32_t *item);
+/* It is not kept any more: it ends with UNWANTED when nobody has it. */
+void rrmp_source_item_drop(struct rrmp_source *source, uint64_t now_ns, uint32_t item);
 /* The open item of this key, or RRMP_ITEM_NONE. */
 uint32_t rrmp_source_item_find(const struct rrmp_source *source, uint16_t svc,
                                struct rrmp_view key);

@@ -426,6 +426,19 @@ const struct md_conf_row md_conf_rows[] = {
     { "cacheLocation", SERVICE, SRC, 0, WORD("srcApp|srcDist|none", "srcDist"),
       "Who keeps the last image: srcDist = src_dist answers further requests itself, srcApp = "
       "each request goes to the provider, none = nobody does." },
+    { "delayedService", SERVICE, SRC, 0, TEXT(""),
+      "Name of a second service, the same one delayed; empty = none. A line names the service. "
+      "Needs delayDir." },
+    { "delay", SERVICE, SRC, 0, TIME("s", SEC, 43200 * SEC, "900"),
+      "So much later the delayed service has what the service has." },
+    { "delayDir", SERVICE, SRC, 0, PATH(""),
+      "Directory where data of delayed services wait; licensed data, its owner alone reads them." },
+    { "delayBytes", SERVICE, SRC, 0, INT("bytes", 64 << 20, BYTES_MAX, "4G"),
+      "Most bytes there, of each delayed service. When they are used up, its items are suspect "
+      "until there is room for new images, which are then as old." },
+    { "delayItems", SERVICE, SRC, 0, WORD("all|asked", "asked"),
+      "asked = only items that somebody asks for delayed, with an image when they have been asked "
+      "for that long; all = all items that are open." },
     { "dataType", SERVICE, SRC, 0, INT("", 1, 255, "6"),
       "Domain of the service's data, 6 = MarketPrice: announced where the provider names none in "
       "its directory (Capabilities). What it names itself goes before this." },

@@ -56,22 +56,11 @@ static void find_chunks(struct delay *d)
     d->out.chunk = d->walk.base = d->in.first;
 }
 
-/* Numbers of records go on behind all that chunks of earlier lives can have: a record has sixteen
- * bytes, and the last of them may be torn. */
+/* Records of this life have numbers beyond those of earlier ones, whose last chunk may be torn: a
+ * chunk has less than 2^32. */
 static void go_on(struct delay *d, uint64_t now_ns)
 {
-    const struct delay_disk *disk = &d->config.disk;
-    const uint64_t most = d->in.size / DELAY_RECORD_HEAD;
-    struct delay_head head;
-    struct md_rd records;
-    size_t length;
-
-    for (uint64_t chunk = d->in.own - 1; chunk >= d->in.first && d->in.count == 0; chunk--) {
-        if (*delay_chunk_size(d, chunk) != 0 &&
-            disk->read(disk->context, chunk, d->out.bytes, d->in.size, &length) == MD_OK &&
-            delay_chunk_read(d->out.bytes, length, &head, &records) == MD_OK)
-            d->in.count = head.first + head.count + (d->in.own - 1 - chunk) * most;
-    }
+    d->in.count = d->in.own << 32;
     if (d->in.first < d->in.own)
         delay_line_gap(d, now_ns);
     d->stats.gaps = 0;

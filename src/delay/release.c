@@ -31,11 +31,12 @@ static uint64_t due_of(const struct delay *d, const struct delay_record *record)
         uint64_t wall_ns = head->wall_ns + (record->mono_ns - head->mono_ns);
         uint64_t age_ns = wall_ns < d->start_wall_ns ? d->start_wall_ns - wall_ns : 0;
         uint64_t by_wall = age_ns < d->start_ns ? d->start_ns - age_ns : 0;
-        bool is_of_boot = head->boot == d->config.boot && record->mono_ns <= d->start_ns;
+        bool is_of_boot = head->boot == d->config.boot;
         uint64_t by_mono = is_of_boot ? record->mono_ns : 0;
 
-        if (head->boot == d->config.boot && !is_of_boot)
-            by_mono = d->start_ns; /* the clock has gone back: it is another one */
+        /* The boot is not known, or the clock has gone back: it is another one. */
+        if (d->config.boot == 0 || by_mono > d->start_ns)
+            by_mono = d->start_ns;
         put_ns = later(by_wall, by_mono);
     }
     return later(put_ns + d->config.delay_ns, d->out.due_ns);

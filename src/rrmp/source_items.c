@@ -439,6 +439,14 @@ int rrmp_source_item_add(struct rrmp_source *source, uint16_t svc, struct rrmp_v
     return MD_OK;
 }
 
+void rrmp_source_item_drop(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
+{
+    if (!source_item_exists(source, number))
+        return;
+    source_item_at(source, number)->is_kept = false;
+    source_item_settle(source, now_ns, number);
+}
+
 uint32_t rrmp_source_item_find(const struct rrmp_source *source, uint16_t svc, struct rrmp_view key)
 {
     if (svc >= source->service_count || key.length == 0)

@@ -7,6 +7,9 @@
 #include "ask.h"
 #include "base/err.h"
 #include "base/prng.h"
+#include "delayed.h"
+#include "delayed_out.h"
+#include "delayed_want.h"
 #include "description.h"
 #include "dictionary.h"
 #include "dictionary_table.h"
@@ -96,7 +99,7 @@ int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist
         ITEM_BYTES + (config->has_rates ? SRCDIST_RATE_BYTES : 0);
     uint64_t random = ~config->source.random;
     core->secret = md_splitmix64(&random);
-    core->provider_room = core->config.provider_limit;
+    core->provider_room = core->config.provider_limit + SRCDIST_DELAYS;
     core->post_room = core->config.post_limit;
     core->part_size = (size_t)core->config.message_max + RWF_SPLICE_GROWTH;
     core->providers = calloc(core->provider_room, sizeof(*core->providers));
@@ -137,6 +140,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
         srcdist_pending_fini(&core->providers[i]);
         free(core->providers[i].closes);
     }
+    srcdist_delays_destroy(core);
     srcdist_services_destroy(core);
     entitle_rules_destroy(core->access);
     for (uint32_t i = 0; i < core->item_room; i++)
@@ -179,6 +183,13 @@ int srcdist_core_rates_set(struct srcdist_core *core, uint64_t now_ns, struct ra
     return srcdist_rates_begin(core, rules);
 }
 
+void srcdist_core_wall_set(struct srcdist_core *core, uint64_t now_ns, uint64_t wall_ns)
+{
+    core->now_ns = now_ns;
+    core->wall_offset_ns = wall_ns - now_ns;
+    srcdist_delays_wall_set(core);
+}
+
 static void take_events(struct srcdist_core *core)
 {
     struct rrmp_source_event events[EVENTS_MAX];
@@ -217,6 +228,7 @@ static void count_memory(struct srcdist_core *core)
     core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
                                  (uint64_t)core->item_room * sizeof(*core->items) +
                                  srcdist_rates_bytes(core);
+    srcdist_delays_count(core);
     for (uint32_t i = 0; i < core->provider_room; i++) {
         if (core->providers[i].is_used)
             core->stats.item_bytes_now += srcdist_streams_bytes(&core->providers[i].streams) +
@@ -231,6 +243,7 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
     take_events(core);
     srcdist_rates_tick(core);
     srcdist_rates_review_tick(core);
+    srcdist_delays_tick(core);
     if (now_ns >= core->sweep_ns) {
         core->sweep_ns = now_ns + SWEEP_NS;
         srcdist_providers_tick(core);
@@ -241,8 +254,10 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
         srcdist_asks_tick(core);
         srcdist_dictionaries_tick(core);
         srcdist_posts_tick(core);
+        srcdist_delays_want_tick(core);
         count_memory(core);
     }
+    srcdist_delays_pump(core);
     srcdist_images_pump(core);
     srcdist_dictionaries_pump(core);
 }
@@ -252,8 +267,12 @@ uint64_t srcdist_core_deadline(const struct srcdist_core *core)
     uint64_t deadline = rrmp_source_deadline(core->source);
     uint64_t rates = srcdist_rates_deadline(core);
 
+    uint64_t delays = srcdist_delays_deadline(core);
+
     if (rates < deadline)
         deadline = rates;
+    if (delays < deadline)
+        deadline = delays;
     if (core->image_queue_count > 0 || core->review.is_on)
         return core->now_ns;
     if (core->dictionary_ask_count > 0 && core->dictionary_due_ns < deadline)
@@ -265,6 +284,7 @@ void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns)
 {
     core->now_ns = now_ns;
     take_events(core);
+    srcdist_delays_pump(core);
     srcdist_images_pump(core);
     srcdist_dictionaries_pump(core);
 }

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "delay/delay.h"
 #include "marketfeed/marketfeed.h"
 #include "rmds/rwf.h"
 #include "rmds/rwf_dictionary.h"
@@ -56,6 +57,18 @@ enum srcdist_tone {
     SRCDIST_TELLS_REFUSAL, /* of what a provider wants; it may want it often */
 };
 
+/* A service is offered a second time under another name, delayed. */
+struct srcdist_delayed {
+    const char *name; /* of the delayed service */
+    uint64_t delay_ns;
+    uint64_t bytes_max; /* on the disk */
+    bool takes_all;     /* all items that are open, else those that are asked for delayed */
+    uint64_t image_bytes_max;
+    uint32_t item_limit;
+    uint64_t boot; /* a number of this boot of the machine; 0: it is not known */
+    struct delay_disk disk;
+};
+
 /* The configuration of a service. */
 struct srcdist_service_config {
     bool is_refused;         /* not in serviceList */
@@ -72,6 +85,8 @@ struct srcdist_service_config {
     const char *mirror_group; /* NULL: none */
     bool mirror_hot;
     bool mirror_sequence;
+    bool is_delayed;                       /* the delayed one of another service: nobody else's */
+    const struct srcdist_delayed *delayed; /* outlives the core; NULL: no delayed service */
 };
 
 /* Settings that a reload may change. */
@@ -154,6 +169,8 @@ struct srcdist_core_stats {
     uint64_t dictionaries_failed;
     uint64_t dictionary_conflicts; /* a provider has another version of one */
     uint64_t dictionary_bytes;
+    struct delay_stats delayed; /* of all delayed services */
+    uint64_t delayed_behind_us; /* the oldest record that is not out was put in so long ago */
     uint32_t providers_now;
     uint32_t services_now;
     uint32_t services_up_now;
@@ -181,6 +198,9 @@ struct rates;
 /* The lines of filterFile, which the core destroys; NULL: everything goes out as it comes. Open
  * items get an image with other fields or types. MD_ERR_NOMEM: as before, `rules` are destroyed. */
 int srcdist_core_rates_set(struct srcdist_core *core, uint64_t now_ns, struct rates *rules);
+
+/* The time of day: for delayed services, and for texts about them. */
+void srcdist_core_wall_set(struct srcdist_core *core, uint64_t now_ns, uint64_t wall_ns);
 
 /* ---- the backbone ---- */
 

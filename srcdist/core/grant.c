@@ -33,7 +33,7 @@ void srcdist_grants_review(struct srcdist_core *core)
     for (uint32_t i = 0; i < core->provider_room; i++) {
         struct srcdist_provider *p = &core->providers[i];
 
-        if (!p->is_used || p->must_go || p->kind != SRCDIST_NON_INTERACTIVE ||
+        if (!p->is_used || p->must_go || p->is_own || p->kind != SRCDIST_NON_INTERACTIVE ||
             p->state == SRCDIST_PROVIDER_LOGIN)
             continue;
         struct srcdist_refusal why;

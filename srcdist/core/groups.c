@@ -3,6 +3,7 @@
 #include "groups.h"
 
 #include "access.h"
+#include "delayed.h"
 #include "place.h"
 #include "provider.h"
 #include "rate.h"
@@ -50,6 +51,8 @@ static void apply(struct srcdist_core *core, uint32_t item, const struct change 
 
     if (change->has_state && it->image && !it->suspect_sent)
         cache_image_set_state(it->image, RWF_STREAM_OPEN, change->data_state, change->code);
+    if (change->has_state)
+        srcdist_delay_state(core, item, change->data_state, change->code, "");
     if (change->ends && it->state == SRCDIST_ITEM_OPEN)
         srcdist_item_cut(core, item);
 }

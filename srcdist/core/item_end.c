@@ -3,6 +3,7 @@
 #include "item_end.h"
 
 #include "ask.h"
+#include "delayed.h"
 #include "item.h"
 #include "rate.h"
 #include "upstream.h"
@@ -16,6 +17,7 @@ void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
     if (it->had_asks)
         srcdist_asks_of_gone(core, item);
     srcdist_item_detach(core, item, true);
+    srcdist_delay_ended(core, item, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE);
     srcdist_item_set_active(core, it, false);
     srcdist_rate_forget(core, item);
     cache_image_free(core->cache, it->image);

@@ -107,7 +107,7 @@ static bool has_room_for(struct srcdist_core *core, uint32_t provider, const str
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
-    if (srcdist_access_item_fits(core, p))
+    if (p->is_own || srcdist_access_item_fits(core, p))
         return true;
     uint32_t item = rrmp_source_item_find(core->source, core->services[service].svc, key);
     const struct srcdist_item *it = item == RRMP_ITEM_NONE ? NULL : srcdist_item_at(core, item);

@@ -113,7 +113,7 @@ struct srcdist_offer *srcdist_offer_add(struct srcdist_core *core, uint32_t prov
     bool is_publisher = p->kind == SRCDIST_NON_INTERACTIVE;
     uint32_t most = is_publisher ? core->config.provider_services_max : SRCDIST_SERVICES;
 
-    if (is_publisher && !srcdist_access_may_publish(core, p, service->name)) {
+    if (is_publisher && !p->is_own && !srcdist_access_may_publish(core, p, service->name)) {
         refuse(core, p, service->name,
                "no line of providerAccessFile says allow USER SERVICE * do=publish for it");
         return NULL;
@@ -125,9 +125,14 @@ struct srcdist_offer *srcdist_offer_add(struct srcdist_core *core, uint32_t prov
     uint32_t index = srcdist_service_known(core, service->name);
     if (index == SRCDIST_NONE)
         index = take_service(core, p, service->name);
-    else if (!settle_kind(core, p, index))
-        index = SRCDIST_NONE;
     if (index == SRCDIST_NONE)
+        return NULL;
+    /* Data that are not delayed never come under the name of a delayed service. */
+    if (core->services[index].config.is_delayed != p->is_own) {
+        refuse(core, p, service->name, "it is the delayedService of another one");
+        return NULL;
+    }
+    if (!settle_kind(core, p, index))
         return NULL;
     core->services[index].left_ns = 0;
     struct srcdist_offer *offer = &p->offers[p->offer_count++];

@@ -19,6 +19,7 @@
 /* Services that publishers name and the configuration does not: room is left for routes. */
 #define SRCDIST_SERVICES_INVENTED 192
 #define SRCDIST_SECRET_MAX        256
+#define SRCDIST_DELAYS            16
 
 /* ---- providers ---- */
 
@@ -91,6 +92,7 @@ struct srcdist_provider {
     uint8_t state;         /* enum srcdist_provider_state */
     uint8_t kind;          /* enum srcdist_provider_kind */
     bool refused_not_open; /* that its updates come before their image */
+    bool is_own;           /* no connection, but the far end of a delay */
     bool must_go;          /* is cut at the end of the turn, */
     const char *go_reason;
     uint64_t go_ns; /* or then: it has time to read why */
@@ -161,7 +163,8 @@ struct srcdist_service {
     uint32_t describer_serial;
     char holder[SRCDIST_NAME_MAX + 64]; /* and its name */
     struct srcdist_service_config config;
-    struct omm_service info; /* views point to `text` */
+    struct srcdist_delay *delay; /* what is sent goes in there, too; NULL: nowhere */
+    struct omm_service info;     /* views point to `text` */
     uint8_t *text;
     size_t text_length;
     struct srcdist_said load;
@@ -294,6 +297,7 @@ enum srcdist_tale_kind {
     SRCDIST_TALE_ITEMS,
     SRCDIST_TALE_PLACE,
     SRCDIST_TALE_TAKEN,
+    SRCDIST_TALE_DELAY,
     SRCDIST_TALES,
 };
 
@@ -312,6 +316,9 @@ struct srcdist_core {
     struct srcdist_tale tales[SRCDIST_TALES];
     struct cache *cache;
     struct srcdist_rates *rates; /* NULL: everything goes out as it comes */
+    struct srcdist_delay *delays[SRCDIST_DELAYS];
+    unsigned delay_count;
+    uint64_t wall_offset_ns; /* of the wall clock */
     struct {
         uint32_t next;       /* item to look at */
         bool is_on;          /* items behind it have the old rules */

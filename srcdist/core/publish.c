@@ -7,6 +7,7 @@
 #include "ask.h"
 #include "base/err.h"
 #include "base/trace.h"
+#include "delayed.h"
 #include "image.h"
 #include "item.h"
 #include "item_end.h"
@@ -68,6 +69,16 @@ static int send_update(struct srcdist_core *core, uint32_t item, struct rwf_byte
     return err;
 }
 
+/* The message again: what it was converted to is gone when it has changed an image. */
+static void delay_update(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
+                         struct rwf_bytes bytes)
+{
+    struct rwf_bytes message;
+
+    if (convert(core, peek, bytes, &message) == RWF_OK)
+        srcdist_delay_take(core, item, DELAY_UPDATE, true, true, message);
+}
+
 static int publish_update(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
                           struct rwf_bytes bytes)
 {
@@ -88,9 +99,12 @@ static int publish_update(struct srcdist_core *core, uint32_t item, const struct
     if (core->items[item].is_in_parts)
         srcdist_asks_torn(core, item);
     bool has_permission_data = (peek->flags & RWF_UPDATE_HAS_PERM_DATA) != 0;
-    return core->items[item].is_rated
-               ? srcdist_rate_update(core, item, message, has_permission_data)
-               : send_update(core, item, message, has_permission_data);
+    int err = core->items[item].is_rated
+                  ? srcdist_rate_update(core, item, message, has_permission_data)
+                  : send_update(core, item, message, has_permission_data);
+    if (err == MD_OK && core->services[core->items[item].service].delay)
+        delay_update(core, item, peek, bytes);
+    return err;
 }
 
 static int publish_generic(struct srcdist_core *core, uint32_t item, const struct rwf_peek *peek,
@@ -237,6 +251,7 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     srcdist_ask_item_image(core, item, image, &part);
     core->stats.refresh_in++;
     srcdist_image_refresh(core, it, message, part.is_first);
+    srcdist_delay_message(core, item, DELAY_REFRESH, part.is_first, part.is_last, message);
     note_refresh(it, &msg, &part);
     it->is_in_parts = !part.is_last;
     if (part.is_last) {
@@ -247,8 +262,10 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
         srcdist_item_answered(core, item);
     }
     if (msg.state.stream_state == RWF_STREAM_CLOSED ||
-        msg.state.stream_state == RWF_STREAM_CLOSED_RECOVER)
+        msg.state.stream_state == RWF_STREAM_CLOSED_RECOVER) {
+        srcdist_delay_ended(core, item, msg.state.stream_state, msg.state.code);
         srcdist_item_forget(core, item);
+    }
     return MD_OK;
 }
 
@@ -270,6 +287,7 @@ static int end_item(struct srcdist_core *core, uint32_t item, const struct rwf_m
     if (err != MD_OK)
         return err;
     srcdist_item_ended(core, item);
+    srcdist_delay_ended(core, item, msg->state.stream_state, msg->state.code);
     rrmp_source_item_close(core->source, core->now_ns, item, &ending);
     srcdist_item_forget(core, item);
     return MD_OK;
@@ -319,6 +337,8 @@ int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stre
     int err = send_status(core, item, rwf_encoder_bytes(&enc), data == RWF_DATA_SUSPECT);
     if (it)
         it->has_sum = false;
+    if (it && err == MD_OK)
+        srcdist_delay_state(core, item, data, code, text);
     if (err == MD_OK && it && it->image) /* later image requests must see this state */
         cache_image_set_state(it->image, stream, data, code);
     return err;
@@ -375,6 +395,7 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
     int err = send_status(core, item, message, false);
     if (err != MD_OK)
         return err;
+    srcdist_delay_message(core, item, DELAY_STATUS, true, true, message);
     if (it->image)
         cache_apply(core->cache, &it->image, message);
     if (msg.state.data_state != RWF_DATA_NO_CHANGE)

@@ -11,6 +11,7 @@
 #include "base/slots.h"
 #include "base/wheel.h"
 #include "conflate/conflate.h"
+#include "delayed.h"
 #include "dictionary_table.h"
 #include "image.h"
 #include "itemkey/itemkey.h"
@@ -153,8 +154,8 @@ static struct rates_choice choice_of(struct srcdist_core *core, uint32_t service
 
     if (core->rates && core->rates->rules &&
         itemkey_decode(key_bytes.bytes, key_bytes.length, &domain, &key, &qos) == RWF_OK)
-        rates_choose(core->rates->rules, rwf_text(core->services[service].name), key.name, domain,
-                     &choice);
+        rates_choose(core->rates->rules, rwf_text(srcdist_delay_live_name(core, service)), key.name,
+                     domain, &choice);
     return choice;
 }
 

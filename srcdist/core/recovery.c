@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "recovery.h"
 
+#include "delayed.h"
 #include "item.h"
 #include "item_end.h"
 #include "place.h"
@@ -46,7 +47,8 @@ static bool end_unwanted(struct srcdist_core *core, uint32_t item)
     static const struct rrmp_ending ending = { .scope = RRMP_REFUSE_NOT_HERE };
     struct rrmp_source_item info;
 
-    if (!rrmp_source_item_info(core->source, item, &info) || info.requester_count > 0)
+    if (!rrmp_source_item_info(core->source, item, &info) || info.requester_count > 0 ||
+        srcdist_delay_has(core, item))
         return false;
     srcdist_item_forget(core, item);
     rrmp_source_item_close(core->source, core->now_ns, item, &ending);
@@ -85,6 +87,8 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
             continue;
         }
         srcdist_item_detach(core, i, core->providers[provider].must_go ? false : true);
+        srcdist_delay_state(core, i, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                            "The connection to the source was lost");
         if (core->services[service].is_broadcast && end_unwanted(core, i))
             continue;
         it->suspect_sent = true;
@@ -112,6 +116,8 @@ void srcdist_item_cut(struct srcdist_core *core, uint32_t item)
     }
     if (it->image)
         cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
+    srcdist_delay_state(core, item, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                        "The source has ended its streams");
     it->suspect_sent = true;
     it->must_republish = core->services[it->service].is_broadcast;
     it->due_ns = core->now_ns + core->config.republish_ns;

@@ -10,6 +10,7 @@
 #include "base/assert.h"
 #include "base/err.h"
 #include "base/writer.h"
+#include "delayed.h"
 #include "description.h"
 #include "dictionary_table.h"
 #include "itemkey/itemkey.h"
@@ -70,11 +71,13 @@ uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name, 
         return SRCDIST_NONE;
     }
     struct srcdist_service *s = &core->services[service];
-    *s = (struct srcdist_service){
-        .is_used = true, .is_broadcast = is_broadcast, .config = config, .describer = SRCDIST_NONE
-    };
+    *s = (struct srcdist_service){ .is_used = true,
+                                   .is_broadcast = is_broadcast || config.is_delayed,
+                                   .config = config,
+                                   .describer = SRCDIST_NONE };
     memcpy(s->name, name.data, name.length);
     core->stats.services_now++;
+    srcdist_delay_begin(core, service);
     if (core->config.service_news)
         core->config.service_news(core->config.service_owner, s->name, true);
     return service;
@@ -162,6 +165,14 @@ static bool is_same_info(const struct omm_service *a, const struct omm_service *
             return false;
     }
     return true;
+}
+
+bool srcdist_service_is_described(const struct srcdist_core *core, uint32_t service,
+                                  const struct omm_service *info)
+{
+    const struct srcdist_service *s = &core->services[service];
+
+    return s->text && is_same_info(&s->info, info);
 }
 
 /* False: who described the service still offers it, and goes before this provider. */
@@ -354,6 +365,7 @@ void srcdist_service_give(struct srcdist_core *core, uint32_t service)
     struct srcdist_service *s = &core->services[service];
 
     MD_ASSERT(!s->is_up && !s->is_offered && s->active_count == 0);
+    srcdist_delay_leave(core, service);
     free_texts(s);
     *s = (struct srcdist_service){ .is_used = false };
     core->stats.services_now--;
@@ -439,7 +451,8 @@ bool srcdist_service_is_complete(const struct srcdist_core *core, uint32_t servi
 {
     const struct srcdist_service *s = &core->services[service];
 
-    return s->is_broadcast && s->is_up && !srcdist_service_in_grace(core, service);
+    return s->is_broadcast && !s->config.is_delayed && s->is_up &&
+           !srcdist_service_in_grace(core, service);
 }
 
 void srcdist_service_announce(struct srcdist_core *core, uint32_t service)
@@ -454,7 +467,8 @@ void srcdist_service_announce(struct srcdist_core *core, uint32_t service)
         .state = (uint8_t)((s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0) |
                            (s->is_complete ? RRMP_SERVICE_COMPLETE : 0)),
         .priority = s->config.priority,
-        .kind = s->is_broadcast,
+        /* A delayed service is asked: requests say which live items are to be kept open. */
+        .kind = s->is_broadcast && !s->config.is_delayed,
         .image_from = s->config.cache_location == SRCDIST_CACHE_SRC_DIST,
         .load_factor = s->config.load_factor,
         .open_window = s->config.open_window,

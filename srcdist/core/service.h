@@ -26,6 +26,9 @@ uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32
 
 /* INFO of a provider: capabilities and the rest. While the provider that described the service
  * offers it, another one's description is refused, unless that one is of a better rank. */
+/* True: that is its description. */
+bool srcdist_service_is_described(const struct srcdist_core *core, uint32_t service,
+                                  const struct omm_service *info);
 void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint32_t provider,
                               const struct omm_service *info);
 /* The provider no longer offers the service. If it described it, the next one's description, as it

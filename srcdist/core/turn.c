@@ -9,6 +9,7 @@
 #include "ask.h"
 #include "base/assert.h"
 #include "base/err.h"
+#include "delayed_want.h"
 #include "dictionary.h"
 #include "dictionary_table.h"
 #include "directory.h"
@@ -39,7 +40,8 @@ static uint32_t publishers_now(const struct srcdist_core *core)
     uint32_t count = 0;
 
     for (uint32_t i = 0; i < core->provider_room; i++)
-        count += core->providers[i].is_used && core->providers[i].kind == SRCDIST_NON_INTERACTIVE;
+        count += core->providers[i].is_used && !core->providers[i].is_own &&
+                 core->providers[i].kind == SRCDIST_NON_INTERACTIVE;
     return count;
 }
 
@@ -75,39 +77,66 @@ static bool make_room(struct srcdist_core *core)
     return true;
 }
 
+/* A place in [from, to), or SRCDIST_NONE. */
+static uint32_t take_place(struct srcdist_core *core, uint32_t from, uint32_t to, const char *name,
+                           const struct srcdist_provider *provider)
+{
+    uint32_t slot = from;
+
+    while (slot < to && core->providers[slot].is_used)
+        slot++;
+    if (slot == to)
+        return SRCDIST_NONE;
+    struct srcdist_provider *p = &core->providers[slot];
+    *p = *provider;
+    p->is_used = true;
+    p->serial = ++core->provider_serial;
+    p->since_ns = core->now_ns;
+    p->open_window = UINT32_MAX;
+    snprintf(p->name, sizeof(p->name), "%s", name);
+    srcdist_streams_init(&p->streams, core->secret);
+    core->stats.providers_now++;
+    return slot;
+}
+
 int srcdist_provider_add(struct srcdist_core *core, uint64_t now_ns,
                          enum srcdist_provider_kind kind, unsigned rank, const char *name,
                          const struct srcdist_link *link, void *self, uint32_t *provider)
 {
-    uint32_t slot = 0;
+    const struct srcdist_provider new = {
+        .kind = (uint8_t)kind,
+        .rank = rank,
+        .link = link,
+        .self = self,
+    };
 
     core->now_ns = now_ns;
     *provider = SRCDIST_NONE;
     if (kind == SRCDIST_NON_INTERACTIVE && publishers_now(core) >= core->config.publisher_limit &&
         !make_room(core))
         return MD_ERR_FULL;
-    while (slot < core->provider_room && core->providers[slot].is_used)
-        slot++;
-    if (slot == core->provider_room)
+    *provider = take_place(core, 0, core->config.provider_limit, name, &new);
+    if (*provider == SRCDIST_NONE)
         return MD_ERR_FULL;
-    struct srcdist_provider *p = &core->providers[slot];
-    *p = (struct srcdist_provider){
-        .is_used = true,
-        .kind = (uint8_t)kind,
-        .rank = rank,
-        .serial = ++core->provider_serial,
-        .since_ns = now_ns,
-        .open_window = UINT32_MAX,
+    if (kind == SRCDIST_INTERACTIVE)
+        srcdist_login_ask(core, *provider);
+    return MD_OK;
+}
+
+int srcdist_provider_add_own(struct srcdist_core *core, const char *name,
+                             const struct srcdist_link *link, void *self, uint32_t *provider)
+{
+    const struct srcdist_provider new = {
+        .kind = SRCDIST_NON_INTERACTIVE,
+        .state = SRCDIST_PROVIDER_READY,
+        .is_own = true,
         .link = link,
         .self = self,
+        .user = "src_dist",
     };
-    snprintf(p->name, sizeof(p->name), "%s", name);
-    srcdist_streams_init(&p->streams, core->secret);
-    core->stats.providers_now++;
-    *provider = slot;
-    if (kind == SRCDIST_INTERACTIVE)
-        srcdist_login_ask(core, slot);
-    return MD_OK;
+
+    *provider = take_place(core, core->config.provider_limit, core->provider_room, name, &new);
+    return *provider == SRCDIST_NONE ? MD_ERR_FULL : MD_OK;
 }
 
 void srcdist_provider_gone(struct srcdist_core *core, uint64_t now_ns, uint32_t provider)
@@ -161,6 +190,7 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
         it->is_awaited = false;
         if (cache_image_is_valid(it->image))
             srcdist_image_queue(core, event->item);
+        srcdist_delay_wanted(core, event->item);
         return;
     }
     if (!is_known || it->state == SRCDIST_ITEM_WAITING)
@@ -246,6 +276,9 @@ static void sweep_unpublished(struct srcdist_core *core, uint32_t item)
 
     if (!s->is_up || (!s->is_broadcast && srcdist_service_asked(core, it->service) != SRCDIST_NONE))
         return;
+    if (srcdist_delay_awaits(core, item))
+        return;
+    it = &core->items[item]; /* the table may have grown */
     if (!s->is_broadcast)
         ending.state =
             rwf_state_byte(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT); /* asked for later */

@@ -60,7 +60,8 @@ static const struct {
       "cacheLocation cacheType dictionaryDownload dataType rrmpFlushInterval serviceId serviceLoop "
       "closeLinger "
       "orphanLinger imageLinger mirrorGroup "
-      "mirrorMode mirrorSequence replayTime replayBytes sourcePriority loadFactor vendor" },
+      "mirrorMode mirrorSequence replayTime replayBytes sourcePriority loadFactor vendor "
+      "delayedService delay delayDir delayBytes delayItems" },
     { MD_CONF_RRCP, MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD,
       "networkName multicastAddress multicastPort unicastPort portRoamRange interface "
       "secondInterface secondAddress transport rdmaDevice rdmaPort "

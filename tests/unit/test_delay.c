@@ -125,7 +125,7 @@ static int disk_read(void *context, uint64_t chunk, uint8_t *bytes, size_t size,
     struct world *w = context;
     const struct chunk *c = &w->disk.chunks[chunk];
 
-    if (w->line && w->disk.is_slow && below(w, 2))
+    if (w->disk.is_slow && below(w, 2))
         return MD_ERR_AGAIN;
     if (!c->bytes || c->length > size)
         return MD_ERR_NOT_FOUND;
@@ -342,7 +342,6 @@ static void take_out(struct world *w)
 static void start(struct world *w)
 {
     w->config.wall_ns = wall_of(w);
-    w->line = NULL;
     assert_int_equal(delay_create(&w->config, now_of(w), &w->line), MD_OK);
     w->life = w->count;
     for (unsigned i = 0; i < ITEMS; i++)
@@ -374,7 +373,7 @@ static void restart(struct world *w)
     w->true_ns += (uint64_t)below(w, 3000) * MS;
     if (!w->is_contained && below(w, 3) == 0) {
         w->boot_ns = w->true_ns;
-        w->config.boot++;
+        w->config.boot += w->config.boot != 0;
         w->true_ns += (uint64_t)below(w, 1000) * MS;
     }
     if (w->is_contained)
@@ -446,7 +445,7 @@ static struct world *world(uint64_t seed)
         .message_max = MESSAGE_MAX,
         .bytes_max = 1u << 20,
         .takes_all = true,
-        .boot = 1,
+        .boot = below(w, 10) != 0,
         .identity = 77,
         .cache = { .field_type = field_type },
         .disk = { w, world_next, disk_write, disk_read, disk_remove },
