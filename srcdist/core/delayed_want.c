@@ -77,7 +77,7 @@ static bool keep_open(struct srcdist_core *core, struct srcdist_delay *d, struct
     it->service = (uint16_t)d->live;
     srcdist_rate_choose(core, item);
     srcdist_item_place(core, item);
-    return true;
+    return srcdist_item_at(core, item) != NULL; /* its source may have all that it takes */
 }
 
 /* The live item of this delayed one is open, or will be asked for. False: there is none. */
@@ -93,9 +93,9 @@ static bool hold(struct srcdist_core *core, struct srcdist_delay *d, struct rrmp
     if (core->services[d->live].is_broadcast && !is_published)
         return !srcdist_service_is_complete(core, d->live);
     bool is_new = delay_find(d->line, key) == DELAY_NONE;
-    if (delay_ask(d->line, key) == DELAY_NONE)
-        return false;
-    if (!core->services[d->live].is_broadcast && !keep_open(core, d, key))
+    /* In this order: an item of the line ends with the live one. */
+    if ((!core->services[d->live].is_broadcast && !keep_open(core, d, key)) ||
+        delay_ask(d->line, key) == DELAY_NONE)
         return false;
     if (is_new && is_published)
         feed(core, item, true);

@@ -2,8 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
 
+#include "rates/rates.h"
+
 #define DELAY_NS   (2 * PAIR_SEC)
 #define DELAYED_ID 8
+#define SENT_ID    9
 #define CHUNKS     1024
 #define COUNTERS   4096
 
@@ -18,6 +21,8 @@ struct disk {
 
 static struct disk disk;
 static struct srcdist_delayed delayed;
+static uint64_t boot = 1;
+static const char *live_name; /* of the service that is delayed */
 static char told[512];
 
 static int disk_next(void *context, uint64_t after, uint64_t *chunk, size_t *length)
@@ -69,12 +74,14 @@ static struct srcdist_service_config service(void *owner, struct rwf_bytes name)
     bool is_delayed = rwf_bytes_equal(name, rwf_text("LATER"));
 
     return (struct srcdist_service_config){
-        .id = is_delayed ? DELAYED_ID : PAIR_SERVICE_ID,
+        .id = is_delayed                                ? DELAYED_ID
+              : rwf_bytes_equal(name, rwf_text("SENT")) ? SENT_ID
+                                                        : PAIR_SERVICE_ID,
         .cache_location = pair->source_caches ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
         .load_factor = 1,
         .is_configured = true,
         .is_delayed = is_delayed,
-        .delayed = is_delayed ? NULL : &delayed,
+        .delayed = rwf_bytes_equal(name, rwf_text(live_name)) ? &delayed : NULL,
     };
 }
 
@@ -93,17 +100,18 @@ static void tune(struct srcdist_core_config *source)
     source->image_bytes_max = 1u << 20;
 }
 
-static struct pair *make(bool source_caches, bool takes_all)
+static struct pair *make(const char *live, bool source_caches, bool takes_all)
 {
     struct pair *pair = calloc(1, sizeof(*pair));
 
     assert_non_null(pair);
+    live_name = live;
     delayed = (struct srcdist_delayed){
         .name = "LATER",
         .delay_ns = DELAY_NS,
         .bytes_max = 4u << 20,
         .takes_all = takes_all,
-        .boot = 1,
+        .boot = boot,
         .disk = { NULL, disk_next, disk_write, disk_read, disk_remove },
     };
     told[0] = 0;
@@ -117,19 +125,25 @@ static struct pair *make(bool source_caches, bool takes_all)
 
 static int setup(void **state)
 {
-    *state = make(true, false);
+    *state = make("RDFD", true, false);
     return 0;
 }
 
 static int setup_source_app(void **state)
 {
-    *state = make(false, false);
+    *state = make("RDFD", false, false);
     return 0;
 }
 
 static int setup_all(void **state)
 {
-    *state = make(true, true);
+    *state = make("RDFD", true, true);
+    return 0;
+}
+
+static int setup_sent(void **state)
+{
+    *state = make("SENT", true, true);
     return 0;
 }
 
@@ -347,6 +361,180 @@ static void nobody_else_offers_the_name_of_a_delayed_service(void **state)
     assert_int_equal(pair->provider.requests, 0);
 }
 
+/* ---- a publisher ---- */
+
+static int hear(void *self, struct rwf_bytes message)
+{
+    (void)self;
+    (void)message;
+    return MD_OK;
+}
+
+static void on_close(void *self, const char *reason)
+{
+    (void)self;
+    (void)reason;
+}
+
+static uint32_t publisher_comes(struct pair *pair)
+{
+    static const struct srcdist_link link = { .send = hear, .close = on_close };
+    uint8_t bytes[512];
+    uint32_t id;
+    struct rwf_encoder enc;
+    struct omm_login_request login = pair_login_request();
+    struct omm_directory_head head = {
+        .is_first = true, .is_complete = true, .is_streaming = true, .filter = 3
+    };
+    struct omm_service offered = {
+        .id = 3,
+        .action = RWF_MAP_ADD,
+        .filters = OMM_FILTER_INFO | OMM_FILTER_STATE,
+        .name = rwf_text("SENT"),
+        .capability_count = 1,
+        .capabilities = { 6 },
+        .is_up = true,
+    };
+
+    assert_int_equal(srcdist_provider_add(pair->source, pair->now_ns, SRCDIST_NON_INTERACTIVE, 0,
+                                          "publisher", &link, NULL, &id),
+                     MD_OK);
+    login.role = OMM_ROLE_PROVIDER;
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_login_request_encode(&enc, &login);
+    srcdist_provider_message(pair->source, pair->now_ns, id, rwf_encoder_bytes(&enc));
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &offered);
+    omm_directory_encode_finish(&enc);
+    srcdist_provider_message(pair->source, pair->now_ns, id, rwf_encoder_bytes(&enc));
+    pair_pass(pair, 200 * PAIR_MS);
+    return id;
+}
+
+static void publish(struct pair *pair, uint32_t id, bool is_image, uint32_t counter)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    struct rwf_msg msg = {
+        .msg_class = is_image ? RWF_CLASS_REFRESH : RWF_CLASS_UPDATE,
+        .domain = 6,
+        .stream_id = -7,
+        .container = RWF_TYPE_FIELD_LIST,
+        .flags = is_image ? RWF_REFRESH_HAS_KEY | RWF_REFRESH_COMPLETE : 0,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+        .key = { .flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_SERVICE_ID,
+                 .service_id = 3,
+                 .name = rwf_text("X") },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    pair_fields(&enc, counter, true);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    assert_int_equal(
+        srcdist_provider_message(pair->source, pair->now_ns, id, rwf_encoder_bytes(&enc)), MD_OK);
+    said_ns[counter] = pair->now_ns;
+    pair_settle(pair);
+}
+
+static void a_publisher_is_delayed_as_a_route_is(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    uint32_t id = publisher_comes(pair);
+
+    publish(pair, id, true, 1000);
+    open_delayed(a, 6, "X");
+    for (uint32_t i = 1; i <= 60; i++) {
+        publish(pair, id, false, 1000 + i);
+        pair_pass(pair, 60 * PAIR_MS);
+        assert_not_early(pair, a, 6);
+    }
+    pair_pass(pair, DELAY_NS + 100 * PAIR_MS);
+    assert_int_equal(pair_stream(a, 6)->counter, 1060);
+    const char *heard = pair_heard(a, 6);
+    assert_memory_equal(heard, "!I", 2);
+    assert_int_equal(strspn(heard + 2, "U"), 60);
+    /* It goes, comes again in time, and goes for good. */
+    srcdist_provider_gone(pair->source, pair->now_ns, id);
+    pair_pass(pair, 5 * PAIR_SEC);
+    assert_int_equal(pair_stream(a, 6)->data_state, RWF_DATA_SUSPECT);
+    id = publisher_comes(pair);
+    publish(pair, id, true, 1100);
+    pair_pass(pair, DELAY_NS + 300 * PAIR_MS);
+    assert_int_equal(pair_stream(a, 6)->data_state, RWF_DATA_OK);
+    assert_int_equal(pair_stream(a, 6)->counter, 1100);
+    srcdist_provider_gone(pair->source, pair->now_ns, id);
+    id = publisher_comes(pair);
+    pair_pass(pair, 70 * PAIR_SEC); /* it was closed, and the line has forgotten it */
+    heard = pair_heard(a, 6);
+    assert_non_null(strpbrk(heard + strlen(heard) - 2, "XR!"));
+    assert_int_equal(stats(pair)->delayed.items_now, 0);
+}
+
+static void an_item_that_no_publisher_has_is_refused_delayed_too(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    publisher_comes(pair);
+    pair_pass(pair, 12 * PAIR_SEC);
+    open_delayed(a, 6, "X");
+    pair_pass(pair, 2 * PAIR_SEC);
+    assert_string_equal(pair_heard(a, 6), "X");
+}
+
+/* ---- */
+
+static void after_a_restart_the_images_of_then_are_read_again(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    open_delayed(a, 6, "IBM.N");
+    for (int i = 0; i < 50; i++) {
+        say(pair, "IBM.N");
+        pair_pass(pair, 60 * PAIR_MS);
+    }
+    uint32_t last = pair_item(pair, "IBM.N")->counter;
+    pair_destroy(pair);
+    free(pair);
+    /* The machine has been started anew a second ago, and the wall clock goes on. */
+    pair_wall_ns += 2 * PAIR_SEC;
+    boot++;
+    *state = pair = make("RDFD", true, false);
+    a = pair_client(pair, 0);
+    open_delayed(a, 6, "IBM.N");
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 6), "!");
+    uint64_t asked_ns = pair->now_ns;
+    while (pair_heard(a, 6)[1] == 0 && pair->now_ns < asked_ns + DELAY_NS)
+        pair_pass(pair, 20 * PAIR_MS);
+    assert_true(pair->now_ns < asked_ns + DELAY_NS);
+    assert_int_equal(pair_heard(a, 6)[1], 'I');
+    assert_in_range(pair_stream(a, 6)->counter, 101, last);
+}
+
+static void the_filters_of_the_live_service_are_those_of_the_delayed_one(void **state)
+{
+    static const char text[] = "drop RDFD * * 22\n";
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct rates *rates;
+
+    assert_int_equal(rates_create(text, strlen(text), NULL, NULL, NULL, &rates), MD_OK);
+    assert_int_equal(srcdist_core_rates_set(pair->source, pair->now_ns, rates), MD_OK);
+    open_delayed(a, 6, "IBM.N");
+    pair_pass(pair, DELAY_NS + 300 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 6), "!I");
+    assert_int_equal(pair_stream(a, 6)->fields, 1);
+    say(pair, "IBM.N");
+    pair_pass(pair, DELAY_NS + 300 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 6), "!IU");
+    assert_int_equal(pair_stream(a, 6)->fields, 1);
+}
+
 static void without_a_delayed_service_nothing_is_kept(void **state)
 {
     struct pair *pair = calloc(1, sizeof(*pair));
@@ -378,6 +566,10 @@ int main(void)
         TEST(the_delayed_service_is_down_with_the_live_one_and_comes_again, setup),
         TEST(what_finds_no_room_on_the_disk_is_told_and_comes_again, setup),
         TEST(nobody_else_offers_the_name_of_a_delayed_service, setup),
+        TEST(a_publisher_is_delayed_as_a_route_is, setup_sent),
+        TEST(an_item_that_no_publisher_has_is_refused_delayed_too, setup_sent),
+        TEST(after_a_restart_the_images_of_then_are_read_again, setup),
+        TEST(the_filters_of_the_live_service_are_those_of_the_delayed_one, setup),
         cmocka_unit_test(without_a_delayed_service_nothing_is_kept),
     };
 
