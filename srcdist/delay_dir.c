@@ -50,6 +50,7 @@ struct delay_dir {
     unsigned first, count;
     size_t waiting; /* bytes */
     bool stops, has_failed;
+    bool is_logged;  /* the thread's: the last write failed */
     uint64_t wanted; /* to be read; 0: nothing */
     uint64_t ready;  /* it is in `bytes`; 0: nothing is */
     int ready_err;
@@ -140,9 +141,13 @@ static void do_job(struct delay_dir *dir)
         err = write_file(dir, &job);
     else
         remove_file(dir, job.chunk);
-    if (err != MD_OK)
+    if (err != MD_OK && !dir->is_logged)
         md_log(MD_LOG_ERROR, "delayDir %s: cannot write: %s; delayed data are lost", dir->path,
                strerror(errno));
+    else if (err == MD_OK && job.work == WORK_WRITE && dir->is_logged)
+        md_log(MD_LOG_NOTICE, "delayDir %s: can be written again", dir->path);
+    if (job.work == WORK_WRITE)
+        dir->is_logged = err != MD_OK;
     pthread_mutex_lock(&dir->lock);
     dir->has_failed |= err != MD_OK;
     dir->first = (dir->first + 1) % JOBS_MAX;

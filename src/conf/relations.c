@@ -86,6 +86,17 @@ static void check_route(void *arg, const char *name)
                       "carries no TLS; leave out encrypted, or use socket");
 }
 
+static void check_service(void *arg, const char *name)
+{
+    struct relation *relation = arg;
+
+    relation->object = md_conf_object(relation->conf, MD_CONF_SERVICE, name);
+    if (*md_conf_string(&relation->object, "delayedService") &&
+        !*md_conf_string(&relation->object, "delayDir"))
+        contradiction(relation, MD_CONF_ERROR, "delayedService",
+                      "needs delayDir, where its data wait");
+}
+
 void check_relations(const struct md_conf *conf, struct report *report)
 {
     struct relation relation = { .conf = conf, .report = report };
@@ -94,8 +105,10 @@ void check_relations(const struct md_conf *conf, struct report *report)
         relation.object = md_conf_object(conf, MD_CONF_DAEMON, NULL);
         check_p2ps(&relation);
     }
-    if (conf->program_bit == MD_CONF_SRC_DIST)
+    if (conf->program_bit == MD_CONF_SRC_DIST) {
         md_conf_names(conf, MD_CONF_ROUTE, check_route, &relation);
+        md_conf_names(conf, MD_CONF_SERVICE, check_service, &relation);
+    }
     if (conf->program_bit & (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)) {
         relation.object = md_conf_object(conf, MD_CONF_RRCP, NULL);
         check_rrcp(&relation);

@@ -357,7 +357,7 @@ void delay_tick(struct delay *d, uint64_t now_ns)
 
 uint64_t delay_deadline(const struct delay *d, uint64_t now_ns, bool takes)
 {
-    uint64_t deadline = d->in.length > 0 ? d->in.head.mono_ns + d->seal_ns : UINT64_MAX;
+    uint64_t deadline = delay_line_deadline(d);
     uint64_t due_ns = UINT64_MAX;
 
     if (takes && d->news_first != DELAY_NONE)

@@ -67,6 +67,13 @@ void delay_line_seal(struct delay *d, uint64_t now_ns)
         lose(d, now_ns);
 }
 
+uint64_t delay_line_deadline(const struct delay *d)
+{
+    if (d->in.length == 0 || d->in.head.number - d->in.first >= d->in.mask)
+        return UINT64_MAX;
+    return d->in.head.mono_ns + d->seal_ns;
+}
+
 bool delay_line_is_ripe(const struct delay *d, uint64_t now_ns)
 {
     return d->in.length >= d->config.chunk_bytes ||

@@ -16,6 +16,8 @@ bool delay_line_add(struct delay *d, uint64_t now_ns, const struct delay_record 
 void delay_line_gap(struct delay *d, uint64_t now_ns);
 /* Writes the chunk that is being filled, if it has records. */
 void delay_line_seal(struct delay *d, uint64_t now_ns);
+/* When it is old enough for that; UINT64_MAX: it is empty, or waits for a place. */
+uint64_t delay_line_deadline(const struct delay *d);
 /* The chunk is long enough, or old enough. */
 bool delay_line_is_ripe(const struct delay *d, uint64_t now_ns);
 /* Chunks before this one are not needed any more. */

@@ -201,6 +201,9 @@ void srcdist_snapshot(struct srcdist_core *core, const struct rrmp_source_event 
                "Unknown service");
     } else if (it && cache_image_is_valid(it->image)) {
         answer_from_cache(core, event->ask, item);
+    } else if (core->services[service].config.is_delayed) {
+        refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_FINAL,
+               "The item has no delayed image: open it, and wait for it");
     } else if (core->services[service].is_broadcast) {
         refuse(core, event->ask, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND, RRMP_REFUSE_FINAL,
                "The source does not publish this item");

@@ -88,8 +88,9 @@ static void take_out(struct delay *d, uint64_t now_ns)
                delay_image_part(d, event.item, &cursor, part, sizeof(part), &length, &is_last) ==
                    MD_OK)
             continue;
-        if (event.kind != DELAY_EVENT_NONE)
-            delay_done(d, &event);
+        if (event.kind == DELAY_EVENT_NONE)
+            break;
+        delay_done(d, &event);
     }
     delay_tick(d, now_ns);
 }

@@ -177,6 +177,9 @@ static const struct {
       "error f:1 congestionControl: aimd needs maxDataRate, the rate it slows down from" },
     { "*pktPoolLimitLow : 60000\n*userQLimit : 32768\n",
       "warning f:1 pktPoolLimitLow: 60000 should be more than 3 x userQLimit (98304)" },
+    { "*Src_Dist*RDFD*delayedService : LATER\n",
+      "error f:1 delayedService: LATER needs delayDir, where its data wait" },
+    { "*Src_Dist*RDFD*delayedService : LATER\n*Src_Dist*RDFD*delayDir : /d\n", "" },
 };
 
 static void each_kind_of_mistake_has_its_message(void **state)
@@ -186,7 +189,8 @@ static void each_kind_of_mistake_has_its_message(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        bool is_source = strstr(cases[i].text, "route") || strstr(cases[i].text, "cacheLocation");
+        bool is_source = strstr(cases[i].text, "route") || strstr(cases[i].text, "cacheLocation") ||
+                         strstr(cases[i].text, "delayedService");
 
         load(is_source ? "src_dist" : "p2ps", cases[i].text, strlen(cases[i].text), false, &said,
              &rc);
