@@ -487,7 +487,7 @@ static unsigned run_histories(uint64_t seed, bool is_map, bool has_image)
     for (unsigned i = 0; i < histories; i++)
         history(&chain, is_map, has_image, &updates);
     conflate_destroy(chain.c);
-    return updates * 100 / chain.sent;
+    return chain.sent ? updates * 100 / chain.sent : 0;
 }
 
 static void a_merged_field_list_leaves_the_image_of_its_whole_run(void **state)
