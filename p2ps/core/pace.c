@@ -149,6 +149,7 @@ static uint64_t next_turn(const struct p2ps_core *core, const struct place *plac
 static void begin_pending(struct p2ps_core *core, struct place *place, uint32_t number)
 {
     core->stats.pending_updates_now++;
+    core->services[core->items[place->item].service].pending++;
     if (is_jit(core, place))
         list_in_turn(core->pacing, place, number);
     else
@@ -161,6 +162,7 @@ static void end_pending(struct p2ps_core *core, struct place *place, uint32_t nu
         return;
     conflate_clear(&place->pending);
     core->stats.pending_updates_now--;
+    core->services[core->items[place->item].service].pending--;
     if (is_jit(core, place))
         unlist(core->pacing, place);
     else
@@ -317,7 +319,7 @@ void p2ps_pace_flush(struct p2ps_core *core, uint32_t item, p2ps_pace_put_fn put
 
 void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace_put_fn put)
 {
-    for (uint32_t item = 0; core->stats.pending_updates_now && item < core->pacing->of_room;
+    for (uint32_t item = 0; core->services[service].pending && item < core->pacing->of_room;
          item++) {
         if (core->pacing->of[item] != MD_NIL && core->items[item].service == service)
             p2ps_pace_flush(core, item, put);
@@ -481,5 +483,8 @@ const char *p2ps_pace_check(const struct p2ps_core *core)
     MD_REQUIRE(!pacing || pacing->slots.count == places);
     MD_REQUIRE(core->stats.pending_updates_now == pending);
     MD_REQUIRE(core->stats.pending_bytes_now == bytes);
+    for (uint16_t i = 0; i < core->service_count; i++)
+        pending -= core->services[i].pending;
+    MD_REQUIRE(pending == 0);
     return NULL;
 }

@@ -280,6 +280,7 @@ struct p2ps_service {
     uint8_t id_from;   /* enum p2ps_id_from */
     uint64_t gone_ns;  /* since when no instance offers it; 0: one does */
     uint32_t items;    /* of the core */
+    uint32_t pending;  /* merged updates of them that wait for their turn */
     /* The last offer of its instances: the service keeps it while it has none. */
     uint8_t capability_count;
     uint8_t qos_count;
