@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "delayed.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -213,6 +214,22 @@ void srcdist_delay_state(struct srcdist_core *core, uint32_t item, uint8_t data_
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
     if (omm_status_encode(&enc, &status) == RWF_OK)
         srcdist_delay_take(core, item, DELAY_STATUS, true, true, rwf_encoder_bytes(&enc));
+}
+
+void srcdist_delay_states(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                          const struct rwf_state *state)
+{
+    char text[256];
+    int length = (int)(state->text.length < sizeof(text) ? state->text.length : sizeof(text) - 1);
+
+    if (!core->services[service].delay || state->data_state == RWF_DATA_NO_CHANGE)
+        return;
+    snprintf(text, sizeof(text), "%.*s", length, length ? (const char *)state->text.data : "");
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        if (core->items[i].state != SRCDIST_ITEM_FREE && core->items[i].provider == provider &&
+            core->items[i].service == service)
+            srcdist_delay_state(core, i, state->data_state, state->code, text);
+    }
 }
 
 bool srcdist_delay_has(const struct srcdist_core *core, uint32_t item)

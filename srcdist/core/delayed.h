@@ -57,6 +57,10 @@ bool srcdist_delay_has(const struct srcdist_core *core, uint32_t item);
 void srcdist_delay_state(struct srcdist_core *core, uint32_t item, uint8_t data_state, uint8_t code,
                          const char *text);
 
+/* The same of all items of the service that this provider has. */
+void srcdist_delay_states(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                          const struct rwf_state *state);
+
 static inline void srcdist_delay_message(struct srcdist_core *core, uint32_t item,
                                          enum delay_kind kind, bool is_first, bool is_last,
                                          struct rwf_bytes message)

@@ -4,6 +4,7 @@
 
 #include "access.h"
 #include "base/err.h"
+#include "delayed.h"
 #include "description.h"
 #include "dictionary.h"
 #include "groups.h"
@@ -71,6 +72,13 @@ static void apply_state(struct srcdist_core *core, uint32_t provider, struct src
     }
 }
 
+static void tell_status(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                        const struct rwf_state *status)
+{
+    srcdist_service_status(core, service, status);
+    srcdist_delay_states(core, provider, service, status);
+}
+
 static int apply_service(struct srcdist_core *core, uint32_t provider,
                          struct omm_directory *directory, const struct omm_service *service)
 {
@@ -105,7 +113,7 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     if (p->state == SRCDIST_PROVIDER_READY)
         srcdist_service_refresh_state(core, index);
     if (service->has_status)
-        srcdist_service_status(core, index, &service->status);
+        tell_status(core, provider, index, &service->status);
     if (service->has_status && srcdist_state_ends_streams(&service->status))
         srcdist_items_cut(core, provider, index);
     if (service->has_status && service->status.data_state != RWF_DATA_OK)

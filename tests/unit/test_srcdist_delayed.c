@@ -324,6 +324,57 @@ static void the_delayed_service_is_down_with_the_live_one_and_comes_again(void *
     assert_true(pair_stream(a, 6)->counter > before);
 }
 
+static void say_service_state(struct pair *pair, uint8_t data_state)
+{
+    uint8_t bytes[512];
+    struct rwf_encoder enc;
+    const struct omm_directory_head head = { .stream_id = OMM_DIRECTORY_STREAM, .is_update = true };
+    const struct omm_service changed = {
+        .id = 99,
+        .action = RWF_MAP_UPDATE,
+        .filters = OMM_FILTER_STATE,
+        .is_up = true,
+        .is_accepting = true,
+        .has_status = true,
+        .status = { .stream_state = RWF_STREAM_OPEN, .data_state = data_state },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &changed);
+    omm_directory_encode_finish(&enc);
+    pair_say(&pair->provider, &enc);
+    pair_settle(pair);
+}
+
+static void assert_state_comes_late(struct pair *pair, struct pair_client *c, uint8_t data_state)
+{
+    uint8_t before = pair_stream(c, 6)->data_state;
+
+    pair_pass(pair, DELAY_NS - 100 * PAIR_MS);
+    assert_int_equal(pair_stream(c, 6)->data_state, before);
+    pair_pass(pair, 300 * PAIR_MS);
+    assert_int_equal(pair_stream(c, 6)->data_state, data_state);
+}
+
+static void states_of_groups_and_services_come_with_their_data(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+
+    open_delayed(a, 6, "IBM.N");
+    pair_pass(pair, DELAY_NS + 300 * PAIR_MS);
+    assert_int_equal(pair_stream(a, 6)->data_state, RWF_DATA_OK);
+    pair_say_group(pair, 1, 0, RWF_DATA_SUSPECT);
+    assert_state_comes_late(pair, a, RWF_DATA_SUSPECT);
+    pair_say_group(pair, 1, 0, RWF_DATA_OK);
+    assert_state_comes_late(pair, a, RWF_DATA_OK);
+    say_service_state(pair, RWF_DATA_SUSPECT);
+    assert_state_comes_late(pair, a, RWF_DATA_SUSPECT);
+    say_service_state(pair, RWF_DATA_OK);
+    assert_state_comes_late(pair, a, RWF_DATA_OK);
+}
+
 static void what_finds_no_room_on_the_disk_is_told_and_comes_again(void **state)
 {
     struct pair *pair = *state;
@@ -564,6 +615,7 @@ int main(void)
         TEST(the_end_of_an_item_is_not_delayed, setup),
         TEST(an_item_that_the_source_refuses_is_refused_delayed_too, setup),
         TEST(the_delayed_service_is_down_with_the_live_one_and_comes_again, setup),
+        TEST(states_of_groups_and_services_come_with_their_data, setup),
         TEST(what_finds_no_room_on_the_disk_is_told_and_comes_again, setup),
         TEST(nobody_else_offers_the_name_of_a_delayed_service, setup),
         TEST(a_publisher_is_delayed_as_a_route_is, setup_sent),
