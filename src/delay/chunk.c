@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "chunk.h"
 
+#include <string.h>
+
 #include "base/err.h"
 #include "base/siphash.h"
 
@@ -23,7 +25,8 @@ static uint64_t sum_of(const uint8_t *bytes, size_t length)
 
 void delay_chunk_seal(uint8_t *bytes, size_t length, const struct delay_head *head)
 {
-    struct md_wr wr = md_wr_init(bytes, DELAY_CHUNK_HEAD);
+    uint8_t written[DELAY_CHUNK_HEAD];
+    struct md_wr wr = md_wr_init(written, sizeof(written));
 
     md_wr_u32(&wr, MAGIC);
     md_wr_u32(&wr, VERSION);
@@ -36,6 +39,7 @@ void delay_chunk_seal(uint8_t *bytes, size_t length, const struct delay_head *he
     md_wr_u64(&wr, head->mono_ns);
     md_wr_u64(&wr, head->wall_ns);
     md_wr_u32(&wr, head->count);
+    memcpy(bytes, written, sizeof(written));
     md_put_be64(bytes + SUM_AT, sum_of(bytes, length));
 }
 

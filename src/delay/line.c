@@ -54,7 +54,7 @@ void delay_line_seal(struct delay *d, uint64_t now_ns)
     uint64_t chunk = d->in.head.number;
     size_t length = d->in.length;
 
-    if (length == 0 || d->in.head.number - d->in.first >= d->in.mask)
+    if (length < DELAY_CHUNK_HEAD || d->in.head.number - d->in.first >= d->in.mask)
         return; /* chunks that are taken out make room for its number */
     delay_chunk_seal(d->in.bytes, length, &d->in.head);
     int err = d->config.disk.write(d->config.disk.context, chunk, d->in.bytes, length);
@@ -99,7 +99,8 @@ static void append(struct delay *d, uint64_t now_ns, const struct delay_record *
         d->stats.bytes_now += DELAY_CHUNK_HEAD;
     }
     MD_ASSERT(size <= d->in.size - d->in.length);
-    struct md_wr wr = md_wr_init(d->in.bytes + d->in.length, size);
+    struct md_wr wr = md_wr_init(d->in.bytes, d->in.size);
+    md_wr_take(&wr, d->in.length);
     delay_record_put(&wr, &own);
     d->in.length += size;
     d->in.head.count++;

@@ -517,7 +517,7 @@ static void a_publisher_is_delayed_as_a_route_is(void **state)
     assert_int_equal(pair_stream(a, 6)->data_state, RWF_DATA_OK);
     assert_int_equal(pair_stream(a, 6)->counter, 1100);
     srcdist_provider_gone(pair->source, pair->now_ns, id);
-    id = publisher_comes(pair);
+    publisher_comes(pair);
     pair_pass(pair, 70 * PAIR_SEC); /* it was closed, and the line has forgotten it */
     heard = pair_heard(a, 6);
     assert_non_null(strpbrk(heard + strlen(heard) - 2, "XR!"));
