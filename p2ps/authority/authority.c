@@ -301,7 +301,7 @@ void p2ps_authority_destroy(struct p2ps_authority *a)
         return;
     if (a->output)
         explicit_bzero(a->output, a->output_used);
-    if (a->secrets_from != a->secrets_to)
+    if (a->secrets && a->secrets_from != a->secrets_to)
         explicit_bzero(a->secrets, SECRETS_MAX);
     p2ps_authority_memory_fini(&a->memory);
     free(a->secrets);

@@ -229,13 +229,7 @@ static void has_no_control_bytes(const struct fixture *f)
 static void no_name_of_a_user_moves_the_cursor(void **state)
 {
     static const char *const names[] = {
-        "\033[2J\r\nred",
-        "c1 \xc2\x9b"
-        "31m \x9b"
-        "31m",
-        "a\"b,c",
-        "</script>",
-        "J\xc3\xa4ger",
+        "\033[2J\r\nred", "c1 \xc2\x9b;31m \x9b;31m", "a\"b,c", "</script>", "J\xc3\xa4ger",
     };
     static const char *const options[] = { "-print MOUNTS", "-once",     "-once -json",
                                            "--csv",         "-mobprint", "-print ALL" };
@@ -258,7 +252,7 @@ static void no_name_of_a_user_moves_the_cursor(void **state)
     }
     run(f, "p2psmon", "-print MOUNTS");
     expect(f, "?[2J??red ");
-    expect(f, "c1 ??31m ?31m ");
+    expect(f, "c1 ??;31m ?;31m ");
     expect(f, "a\"b,c ");
     expect(f, "J\xc3\xa4ger ");
     expect(f, "xxx? ");

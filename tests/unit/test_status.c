@@ -334,9 +334,7 @@ static const struct {
     { "new\nline 1", "new\\u000aline 1", "new\\\\x0aline 1" },
     { "\x1b[31mred\r\t\x7f", "\\u001b[31mred\\u000d\\u0009\\u007f",
       "\\\\x1b[31mred\\\\x0d\\\\x09\\\\x7f" },
-    { "\xc2\x9b"
-      "31m",
-      "\\u00c2\\u009b31m", "\\\\xc2\\\\x9b31m" },
+    { "\xc2\x9b;31m", "\\u00c2\\u009b;31m", "\\\\xc2\\\\x9b;31m" },
     { "J\xc3\xa4ger \xff\xc0\xaf", "J\xc3\xa4ger \\u00ff\\u00c0\\u00af",
       "J\xc3\xa4ger \\\\xff\\\\xc0\\\\xaf" },
     { "}\" 1\n# HELP x", "}\\\" 1\\u000a# HELP x", "}\\\" 1\\\\x0a# HELP x" },
