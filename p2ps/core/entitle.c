@@ -238,3 +238,18 @@ void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answe
     else
         p2ps_watch_denied(core, item, watch, found.text);
 }
+
+bool p2ps_entitle_cut_again(struct p2ps_core *core, uint32_t item, uint32_t at)
+{
+    struct p2ps_watch *w = &core->items[item].watches[at];
+    struct entitle_answer answer;
+
+    if (w->state == P2PS_WATCH_ASKS)
+        return true; /* the verdict cuts it */
+    enum entitle_verdict verdict = p2ps_entitle_item(core, item, at, &answer);
+    if (verdict == ENTITLE_DENY)
+        p2ps_watch_denied(core, item, at, answer.text);
+    else if (verdict == ENTITLE_PENDING)
+        p2ps_entitle_hold_back(core, w);
+    return verdict != ENTITLE_DENY;
+}

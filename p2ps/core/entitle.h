@@ -29,5 +29,8 @@ void p2ps_entitle_hold_back(struct p2ps_core *core, struct p2ps_watch *w);
 void p2ps_entitle_held(struct p2ps_core *core, uint32_t item);
 /* Of a question about an item: its ticket has P2PS_TICKET_ITEM. */
 void p2ps_entitle_item_answer(struct p2ps_core *core, const struct entitle_answer *answer);
+/* Of a stream whose fields are not all for its client: what it asks for now is cut, too. False: it
+ * waits for a verdict, or has ended. */
+bool p2ps_entitle_cut_again(struct p2ps_core *core, uint32_t item, uint32_t at);
 
 #endif

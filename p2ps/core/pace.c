@@ -259,6 +259,15 @@ void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace)
         trim(core, item);
 }
 
+bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace)
+{
+    if (p2ps_pace_join(core, item, pace) != MD_OK)
+        return false;
+    p2ps_pace_leave(core, item, core->forms[w->form].pace);
+    w->flags &= (uint16_t)~P2PS_WATCH_AHEAD;
+    return true;
+}
+
 void p2ps_pace_caught_up(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w)
 {
     uint8_t pace = core->forms[w->form].pace;

@@ -25,6 +25,8 @@ void p2ps_paces_destroy(struct p2ps_core *core);
 /* A watch of that rate comes to the item, or leaves it; P2PS_PACE_NONE is allowed. MD_ERR_NOMEM. */
 int p2ps_pace_join(struct p2ps_core *core, uint32_t item, uint8_t pace);
 void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace);
+/* Another rate takes the watch to another place of its item. False: no memory. */
+bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace);
 /* The watch was given everything up to now by other means than updates. */
 void p2ps_pace_caught_up(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w);
 

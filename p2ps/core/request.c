@@ -449,16 +449,6 @@ static bool is_same_item(struct p2ps_core *core, uint32_t item, const struct p2p
            p2ps_item_key(core, item, &key, &qos) && rwf_key_equal(&key, &request->key);
 }
 
-/* Another rate takes the watch to another place of its item. False: no memory. */
-static bool change_pace(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace)
-{
-    if (p2ps_pace_join(core, item, pace) != MD_OK)
-        return false;
-    p2ps_pace_leave(core, item, core->forms[w->form].pace);
-    w->flags &= (uint16_t)~P2PS_WATCH_AHEAD;
-    return true;
-}
-
 static bool change_form(struct p2ps_core *core, struct opening *open, uint32_t item,
                         struct p2ps_watch *w)
 {
@@ -467,7 +457,7 @@ static bool change_form(struct p2ps_core *core, struct opening *open, uint32_t i
     if (!choose_form(core, open))
         return false;
     if (open->quality.pace != core->forms[old].pace &&
-        !change_pace(core, item, w, open->quality.pace)) {
+        !p2ps_pace_move(core, item, w, open->quality.pace)) {
         p2ps_form_give(core, open->form);
         close_with(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");
         return false;
@@ -494,23 +484,6 @@ static bool choose_pace(struct p2ps_core *core, struct opening *open, uint32_t i
     return false;
 }
 
-/* Of a stream whose fields are not all for its client: what it asks for now is cut, too. False: it
- * waits for a verdict, or has ended. */
-static bool cut_again(struct p2ps_core *core, uint32_t item, uint32_t at)
-{
-    struct p2ps_watch *w = &core->items[item].watches[at];
-    struct entitle_answer answer;
-
-    if (w->state == P2PS_WATCH_ASKS)
-        return true; /* the verdict cuts it */
-    enum entitle_verdict verdict = p2ps_entitle_item(core, item, at, &answer);
-    if (verdict == ENTITLE_DENY)
-        p2ps_watch_denied(core, item, at, answer.text);
-    else if (verdict == ENTITLE_PENDING)
-        p2ps_entitle_hold_back(core, w);
-    return verdict != ENTITLE_DENY;
-}
-
 static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
                     const struct omm_item_request *request)
 {
@@ -535,7 +508,7 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         return;
     }
     bool is_moved = open.quality.pace != pace; /* it is told so by an image */
-    if (is_cut && !cut_again(core, item, at))
+    if (is_cut && !p2ps_entitle_cut_again(core, item, at))
         return;
     if (request->pause)
         w->flags |= P2PS_WATCH_PAUSED;
