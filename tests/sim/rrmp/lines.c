@@ -187,7 +187,8 @@ static void line_put(struct text *text, const struct line *line)
     if (line->kind == LINE_FIELDS)
         fields_put(text, line);
     for (uint32_t i = 0; line->kind == LINE_TYPES && i < 3; i++)
-        put(text, line->types >> i & 1 ? " %u" : "", i);
+        if (line->types >> i & 1)
+            put(text, " %u", i);
     if (line->kind == LINE_INTERVAL)
         put(text, " %ums", line->interval);
     put(text, "\n");
@@ -205,7 +206,8 @@ struct rates *lines_rules(struct world *world)
     for (uint32_t i = 0; i < lines->count; i++)
         line_put(&text, &lines->lines[i]);
     for (uint32_t i = 0; i < 8; i++)
-        put(&exempt, lines->exempt_types >> i & 1 ? " %u" : "", i);
+        if (lines->exempt_types >> i & 1)
+            put(&exempt, " %u", i);
     world_trace(world, "filterFile:\n%.*s%s", (int)text.length, text.bytes, exempt.bytes);
     if (rates_create(text.bytes, text.length, NULL, NULL, NULL, &rules) != 0 ||
         rates_exempt(rules, exempt.bytes, lines->is_eighth_exempt ? "25" : "", NULL, NULL, NULL) !=
