@@ -27,8 +27,8 @@ void p2ps_tokens_look(struct p2ps_tokens *tokens, uint64_t now_ns);
 /* It is a signed token, and there are keys. */
 bool p2ps_tokens_takes(struct p2ps_tokens *tokens, struct entitle_view token);
 
-/* What `revoked` lines may be about, of a token that is not checked here. A signed one that cannot
- * be read, or has too many parts, may be any. */
+/* Finds what `revoked` lines may be about, of a token that is not checked here. A signed one that
+ * cannot be read, or has too many parts, may be any. */
 void p2ps_tokens_show(struct entitle_view token, struct entitle_shown *out);
 
 /* Tells the log what is wrong with a token, in growing distance: who sends such ones without end

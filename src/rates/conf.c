@@ -62,7 +62,7 @@ static void add(struct reading *r, const char *verb, const char *words)
     snprintf(rule->service, sizeof(rule->service), "%s", r->object.name);
 }
 
-/* What is not set at a service stands for everything, where the daemon has a value. */
+/* An empty value of a service keeps every field, where the daemon leaves some out. */
 static void add_fields(struct reading *r, const char *value)
 {
     char verb[8];

@@ -53,7 +53,7 @@ static const struct kind {
 };
 #define KINDS (sizeof(kinds) / sizeof(kinds[0]))
 
-/* What one side has sent. */
+/* Messages that one side has sent. */
 struct batch {
     bool is_void; /* nobody listens */
     uint8_t bytes[QUEUE][SIZE];

@@ -40,7 +40,7 @@ static void check(struct rwf_bytes token)
     bool is_read = jwt_peek(token, &said);
     if (strlen(said.id) > JWT_ID_MAX || said.user[0])
         abort();
-    /* What it says is read alike by both. */
+    /* Both must read the same in it. */
     if (verdict == JWT_GOOD && is_read &&
         (said.issued_s != claims.issued_s || strcmp(said.id, claims.id) != 0))
         abort();

@@ -46,7 +46,7 @@ enum line_field {
     DROP_PART = 4, /* and the next two bits */
 };
 
-/* What the lines mean for one item. All zero but for `types`: everything goes out as it comes. */
+/* The lines for one item. All zero but for `types`: everything goes out as it comes. */
 struct item_rate {
     uint32_t drop;
     uint32_t types;

@@ -11,10 +11,10 @@
  * Without lines of filterFile each run is one update, and these are the rules of old.
  */
 
-/* What is wrong with an update at `content`, or NULL. */
+/* Says what is wrong with an update at `content`; NULL: nothing. */
 const char *run_judge(const struct consumer *c, const struct stream *s, const struct rwf_msg *msg,
                       const struct content *content);
-/* What is wrong with the fields of an image or update, or NULL. Views hold five fields at most. */
+/* The same of the fields of an image or update. Views hold five fields at most. */
 const char *run_fields_judge(const struct consumer *c, const struct stream *s,
                              const struct content *content, bool is_image);
 /* False: an update that passes lies between the two, so the consumer misses it. */
