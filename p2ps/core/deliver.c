@@ -381,7 +381,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     p2ps_record_note_seq(core, &record);
     if (p2ps_entries_are_locked(core, &record))
         put_in_sets(core, event, &record, judge_update, put_part);
-    else
+    else if (event->to & RRMP_SINK_TO_WAIT || !p2ps_pace_holds_all(core, record.item, held))
         put_update(core, event, &record, is_judged, perm);
     core->pace_skips = 0;
 }

@@ -429,6 +429,19 @@ static bool is_exempt(const struct p2ps_core *core, struct rwf_bytes update)
            (core->config.exempt && rates_is_exempt(core->config.exempt, &msg));
 }
 
+bool p2ps_pace_holds_all(const struct p2ps_core *core, uint32_t item, uint16_t held)
+{
+    uint32_t watches = 0;
+
+    if (held == 0)
+        return false;
+    for (uint32_t n = first_of(core, item); n != MD_NIL; n = place_at(core->pacing, n)->next) {
+        const struct place *place = place_at(core->pacing, n);
+        watches += held >> place->pace & 1 ? place->watch_count : 0;
+    }
+    return watches == core->items[item].watch_count;
+}
+
 uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
                           p2ps_pace_put_fn put)
 {

@@ -36,6 +36,8 @@ typedef void (*p2ps_pace_put_fn)(struct p2ps_core *core, uint32_t item, struct r
 /* Before an update is delivered: the set of rates whose watches in step do not get it. */
 uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
                           p2ps_pace_put_fn put);
+/* All watches of the item are of the rates `held`: it need not be walked for those in step. */
+bool p2ps_pace_holds_all(const struct p2ps_core *core, uint32_t item, uint16_t held);
 /* Sends what is pending: of one item, of all items of a service, of all whose turn has come. */
 void p2ps_pace_flush(struct p2ps_core *core, uint32_t item, p2ps_pace_put_fn put);
 void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace_put_fn put);

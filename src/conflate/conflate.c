@@ -131,6 +131,18 @@ static bool merge_fields(struct conflate *c, struct rwf_encoder *enc, const stru
            conflate_fields_write(c, enc, old->payload, fresh->payload) == RWF_OK;
 }
 
+static bool merge_payload(struct conflate *c, struct rwf_encoder *enc, const struct rwf_msg *head,
+                          const struct rwf_msg *old, const struct rwf_msg *fresh,
+                          struct rwf_bytes image)
+{
+    bool is_map = fresh->container == RWF_TYPE_MAP;
+
+    rwf_msg_start(enc, head);
+    return (is_map ? conflate_map_merge(c, enc, old->payload, fresh->payload)
+                   : merge_fields(c, enc, old, fresh, image)) &&
+           rwf_msg_finish(enc) == RWF_OK;
+}
+
 /* The pending update and this one as one, in c->out. False: that is not possible. */
 static bool merge(struct conflate *c, const struct conflate_pending *pending,
                   const struct rwf_msg *fresh, struct rwf_bytes image, uint64_t now_ns,
@@ -139,20 +151,20 @@ static bool merge(struct conflate *c, const struct conflate_pending *pending,
     size_t size = pending->room < sizeof(c->out) ? pending->room : sizeof(c->out);
     struct rwf_encoder enc;
     struct rwf_msg old;
+    bool is_made;
 
     if (rwf_msg_decode(conflate_bytes(pending), &old) != RWF_OK || old.domain != fresh->domain ||
         old.container != fresh->container)
         return false;
     struct rwf_msg head = head_of(&old, fresh, pending, now_ns);
     rwf_encoder_init(&enc, c->out, size);
-    rwf_msg_start(&enc, &head);
-    bool is_map = fresh->container == RWF_TYPE_MAP;
-    if (!(is_map ? conflate_map_merge(c, &enc, old.payload, fresh->payload)
-                 : merge_fields(c, &enc, &old, fresh, image)) ||
-        rwf_msg_finish(&enc) != RWF_OK)
-        return false;
+    if (fresh->container == RWF_TYPE_FIELD_LIST &&
+        conflate_fields_replace(c, old.payload, fresh->payload, ripples(&old) || ripples(fresh)))
+        is_made = rwf_msg_encode(&enc, &head) == RWF_OK;
+    else
+        is_made = merge_payload(c, &enc, &head, &old, fresh, image);
     *out = rwf_encoder_bytes(&enc);
-    return true;
+    return is_made;
 }
 
 static void keep(struct conflate_pending *pending, struct rwf_bytes bytes)

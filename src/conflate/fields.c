@@ -189,15 +189,15 @@ static bool open_list(const struct conflate *c, struct rwf_bytes bytes, struct r
            (list->set_data.length == 0 || list->set_is_known);
 }
 
+/* The image is asked for what the run does not say in full: to read one costs more than to merge.
+ */
 static bool touch(struct conflate *c, const struct rwf_field *field, bool ripples)
 {
-    struct rwf_bytes content;
+    struct rwf_bytes content = field->content;
+    bool is_whole = kind_of(c, field->id, content) == WHOLE && is_writable(field);
 
-    if (in_image(c, field->id, &content) != KNOWN) {
-        content = field->content;
-        if (kind_of(c, field->id, content) != WHOLE || !is_writable(field))
-            return false;
-    }
+    if (!is_whole && in_image(c, field->id, &content) != KNOWN)
+        return false;
     return put(&c->now, field->id, content) && (!ripples || touch_chain(c, field->id));
 }
 
@@ -241,6 +241,30 @@ bool conflate_fields_fold(struct conflate *c, struct rwf_bytes bytes, bool rippl
             return false;
     }
     return rc == 0;
+}
+
+static bool is_plain(const struct rwf_field_list *list)
+{
+    return list->set_data.length == 0;
+}
+
+bool conflate_fields_replace(const struct conflate *c, struct rwf_bytes old, struct rwf_bytes fresh,
+                             bool ripples)
+{
+    struct rwf_field_list before, now;
+    struct rwf_field was, is;
+
+    if (rwf_field_list_decode(old, NULL, &before) < 0 ||
+        rwf_field_list_decode(fresh, NULL, &now) < 0 || before.count != now.count ||
+        !is_plain(&before) || !is_plain(&now) ||
+        (before.info.flags & ~now.info.flags & RWF_LIST_HAS_INFO))
+        return false;
+    while (rwf_field_list_next(&before, &was) > 0) {
+        if (rwf_field_list_next(&now, &is) <= 0 || was.id != is.id ||
+            (ripples && target_of(c, is.id) != 0) || kind_of(c, is.id, is.content) != WHOLE)
+            return false;
+    }
+    return true;
 }
 
 static struct rwf_field_list_info info_of(struct rwf_bytes old, struct rwf_bytes fresh)

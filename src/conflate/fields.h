@@ -18,6 +18,10 @@ void conflate_fields_begin(struct conflate *c, struct rwf_bytes image, bool is_k
 bool conflate_fields_touch(struct conflate *c, struct rwf_bytes list, bool ripples);
 /* Fields that `list` changes. False: as before. */
 bool conflate_fields_fold(struct conflate *c, struct rwf_bytes list, bool ripples);
+/* True: `fresh` says all that `old` and it change, as an update of the same fields in the same
+ * order does; nothing of both needs an image. `ripples`: one of them is not without ripples. */
+bool conflate_fields_replace(const struct conflate *c, struct rwf_bytes old, struct rwf_bytes fresh,
+                             bool ripples);
 /* The list of all of them; its dictionary and template are those of the newest list that has them.
  * An RWF_ERR_. */
 int conflate_fields_write(const struct conflate *c, struct rwf_encoder *enc, struct rwf_bytes old,

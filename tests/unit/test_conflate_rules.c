@@ -126,6 +126,38 @@ static void the_newest_value_and_sequence_number_and_the_type_all_agree_on_stay(
     assert_int_equal(merged(&pending).update_type, RWF_UPDATE_MULTIPLE);
 }
 
+static void an_update_of_the_same_fields_stands_for_both(void **state)
+{
+    struct conflate_pending pending = empty();
+    struct rwf_msg head = { .update_type = RWF_UPDATE_QUOTE, .flags = RWF_UPDATE_HAS_SEQ_NUM };
+
+    (void)state;
+    for (uint8_t n = 1; n <= 3; n++) {
+        head.seq_num = n;
+        assert_int_equal(add(&pending, head, FIELDS(22, n, 25, (uint8_t)(10 + n)), 0),
+                         CONFLATE_HELD);
+    }
+    struct rwf_msg msg = merged(&pending);
+    assert_int_equal(msg.seq_num, 3);
+    assert_int_equal(pending.count, 3);
+    assert_true(msg.flags & RWF_UPDATE_DO_NOT_RIPPLE);
+    assert_int_equal(value_of(msg.payload, 22), 3);
+    assert_int_equal(value_of(msg.payload, 25), 13);
+}
+
+static void an_update_of_fewer_fields_leaves_the_others(void **state)
+{
+    struct conflate_pending pending = empty();
+
+    (void)state;
+    assert_int_equal(add(&pending, (struct rwf_msg){ 0 }, FIELDS(22, 1, 25, 2), 0), CONFLATE_HELD);
+    assert_int_equal(add(&pending, (struct rwf_msg){ 0 }, FIELDS(25, 3, 30, 4), 0), CONFLATE_HELD);
+    struct rwf_msg msg = merged(&pending);
+    assert_int_equal(value_of(msg.payload, 22), 1);
+    assert_int_equal(value_of(msg.payload, 25), 3);
+    assert_int_equal(value_of(msg.payload, 30), 4);
+}
+
 static void a_run_is_discardable_only_if_all_of_it_is(void **state)
 {
     struct conflate_pending pending = empty();
@@ -449,6 +481,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(an_update_alone_in_its_run_keeps_its_bytes),
         TEST(the_newest_value_and_sequence_number_and_the_type_all_agree_on_stay),
+        TEST(an_update_of_the_same_fields_stands_for_both),
+        TEST(an_update_of_fewer_fields_leaves_the_others),
         TEST(a_run_is_discardable_only_if_all_of_it_is),
         TEST(what_may_not_be_merged_passes_and_changes_nothing),
         TEST(old_values_that_ripple_are_written_out),
