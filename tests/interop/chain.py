@@ -193,6 +193,8 @@ class Chain:
     def show_logs(self):
         for program in self.programs.values():
             print("---- %s" % program.name)
+            if not os.path.exists(program.log):
+                continue
             with open(program.log, errors="replace") as log:
                 print("".join(log.readlines()[-60:]), end="")
 
