@@ -3,10 +3,14 @@
 #ifndef MD_TEXT_H
 #define MD_TEXT_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 /* The length of the UTF-8 character there, of three bytes at most; 0 if it is none that is to be
  * printed as it is: a control character, those of eight bits among them, is not. */
 size_t md_text_printable(const char *text, size_t length);
+
+/* True: all of it is UTF-8, and no control character, also none of those of eight bits. */
+bool md_text_is_plain(const char *text, size_t length);
 
 #endif

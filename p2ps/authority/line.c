@@ -6,6 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/text.h"
+
 /* ---- reading ---- */
 
 struct reading {
@@ -147,11 +149,7 @@ static bool read_list(struct reading *r, struct entitle_view *list)
 
 bool authority_has_control(struct entitle_view text)
 {
-    for (size_t i = 0; i < text.length; i++) {
-        if ((uint8_t)text.data[i] < 0x20 || text.data[i] == 0x7f)
-            return true;
-    }
-    return false;
+    return !md_text_is_plain(text.data, text.length); /* of a line, which is UTF-8 */
 }
 
 /* 0: it is no UTF-8. */

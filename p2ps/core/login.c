@@ -9,6 +9,7 @@
 #include "dry.h"
 #include "item.h"
 #include "login.h"
+#include "name.h"
 #include "pause.h"
 #include "private.h"
 #include "proof.h"
@@ -273,6 +274,13 @@ static void allow_login(struct p2ps_core *core, uint32_t client,
     bool was_open = c->login_state == P2PS_LOGIN_OPEN;
 
     take_identity(c, answer);
+    const char *why = p2ps_name_refuse_found(c->user); /* a file may name its users as it likes */
+    if (why) {
+        c->user[0] = 0;
+        p2ps_session_unused(core, answer->session, "p2ps did not let it in");
+        refuse_login(core, client, RWF_CODE_USAGE_ERROR, why);
+        return;
+    }
     if (answer->needs_tls && p2ps_proof_is_plain(c)) { /* an authority has said who it is */
         p2ps_session_unused(core, answer->session, "p2ps did not let it in");
         refuse_login(core, client, RWF_CODE_NOT_ENTITLED, "the user must use TLS");
@@ -386,13 +394,6 @@ bool p2ps_login_check(struct p2ps_core *core, uint32_t client)
     return true;
 }
 
-/* The name is a token, or is none and the token is an element. */
-static bool is_token(const struct omm_login_request *request)
-{
-    return request->name_type == RWF_NAME_LOGIN_TOKEN ||
-           request->name_type == RWF_NAME_LOGIN_AUTHN_TOKEN;
-}
-
 static void ask_authority(struct p2ps_core *core, uint32_t client,
                           const struct omm_login_request *request)
 {
@@ -404,27 +405,8 @@ static void ask_authority(struct p2ps_core *core, uint32_t client,
             .kind = ENTITLE_LOGIN,
             .password = { (const char *)request->password.data, request->password.length },
             .token = { (const char *)token.data, token.length },
-            .is_token = is_token(request),
+            .is_token = p2ps_name_is_token(request),
         });
-}
-
-/* NULL: it can be a name. Else two users could become one, or a line of the log two. */
-static const char *refuse_name(const struct omm_login_request *request)
-{
-    if (is_token(request)) {
-        bool has_token = request->name_type == RWF_NAME_LOGIN_TOKEN ? request->user.length > 0
-                                                                    : request->token.length > 0;
-        return has_token ? NULL : "the login has no token";
-    }
-    if (request->user.length == 0)
-        return "the login has no user name";
-    if (request->user.length >= P2PS_TEXT_MAX)
-        return "the user name is too long: 127 bytes are allowed";
-    for (size_t i = 0; i < request->user.length; i++) {
-        if (request->user.data[i] < 0x20 || request->user.data[i] == 0x7f)
-            return "the user name has control characters";
-    }
-    return NULL;
 }
 
 static bool is_native(const struct p2ps_core *core, const struct p2ps_client *c,
@@ -441,30 +423,26 @@ static const char *take_certificate_name(struct p2ps_client *c)
 {
     uint64_t ends_s;
     const char *name = p2ps_client_certificate(c, &ends_s);
+    const char *why = name[0] ? p2ps_name_refuse_found(name) : "a client certificate is needed";
 
-    snprintf(c->user, sizeof(c->user), "%s", name);
+    snprintf(c->user, sizeof(c->user), "%s", why ? "" : name);
     c->login_name_type = RWF_NAME_LOGIN_USER;
-    return name[0] ? NULL : "a client certificate is needed";
+    return why;
 }
 
-static void first_login(struct p2ps_core *core, uint32_t client,
-                        const struct omm_login_request *request)
+static void take_request(const struct p2ps_core *core, struct p2ps_client *c,
+                         const struct omm_login_request *request, bool is_no_name)
 {
-    struct p2ps_client *c = p2ps_client_at(core, client);
-
-    c->login_stream = request->stream_id;
-    if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_LOGIN, 0) != MD_OK) {
-        p2ps_client_doom(core, client);
-        return;
-    }
-    copy_text(c->user, sizeof(c->user), is_token(request) ? rwf_text("") : request->user);
+    /* A name that nobody can have stands in no log and no table. */
+    copy_text(c->user, sizeof(c->user),
+              is_no_name || p2ps_name_is_token(request) ? rwf_text("") : request->user);
     copy_text(c->position, sizeof(c->position), request->position);
     copy_text(c->application, sizeof(c->application), request->application_name);
     copy_text(c->application_id, sizeof(c->application_id), request->application_id);
     c->login_name_type = request->name_type;
-    c->proved_by = is_token(request)          ? ENTITLE_BY_TOKEN
-                   : request->password.length ? ENTITLE_BY_PASSWORD
-                                              : ENTITLE_BY_NAME;
+    c->proved_by = p2ps_name_is_token(request) ? ENTITLE_BY_TOKEN
+                   : request->password.length  ? ENTITLE_BY_PASSWORD
+                                               : ENTITLE_BY_NAME;
     c->login_no_refresh = request->no_refresh;
     c->single_open = request->single_open;
     c->allow_suspect = request->allow_suspect_data;
@@ -473,6 +451,21 @@ static void first_login(struct p2ps_core *core, uint32_t client,
     c->wants_native = is_native(core, c, request);
     c->wants_marketfeed = request->marketfeed_data;
     c->pause_all = request->pause ? P2PS_PAUSE_ALL : P2PS_PAUSE_NONE;
+}
+
+static void first_login(struct p2ps_core *core, uint32_t client,
+                        const struct omm_login_request *request)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    char text[ENTITLE_TEXT_MAX];
+    const char *why = p2ps_name_refuse(request, text, sizeof(text));
+
+    c->login_stream = request->stream_id;
+    if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_LOGIN, 0) != MD_OK) {
+        p2ps_client_doom(core, client);
+        return;
+    }
+    take_request(core, c, request, why != NULL);
     if (!p2ps_bucket_try(&c->host->logins, &core->config.rates.logins, core->now_ns)) {
         core->stats.logins_throttled++;
         p2ps_client_login_set(core, c, P2PS_LOGIN_ASKED);
@@ -480,7 +473,6 @@ static void first_login(struct p2ps_core *core, uint32_t client,
         c->opened_ns = core->now_ns;
         return;
     }
-    const char *why = refuse_name(request);
     if (core->config.certificate_policy == P2PS_CERTIFICATE_REPLACE)
         why = take_certificate_name(c);
     if (why) {
@@ -513,7 +505,7 @@ static void again_token(struct p2ps_core *core, uint32_t client,
     struct entitle_answer answer = { .verdict = ENTITLE_DENY,
                                      .token_error = ENTITLE_TOKEN_MISSING };
     const struct p2ps_client *c = p2ps_client_at(core, client);
-    const char *why = refuse_name(request);
+    const char *why = p2ps_name_refuse(request, answer.text, sizeof(answer.text));
 
     if (c->is_asking ||
         !p2ps_bucket_try(&c->host->logins, &core->config.rates.logins, core->now_ns)) {
@@ -523,7 +515,8 @@ static void again_token(struct p2ps_core *core, uint32_t client,
     } else if (!why) {
         ask_authority(core, client, request);
     } else {
-        snprintf(answer.text, sizeof(answer.text), "%s", why);
+        if (why != answer.text)
+            snprintf(answer.text, sizeof(answer.text), "%s", why);
         refuse_reissue(core, client, &answer);
     }
 }
@@ -537,7 +530,7 @@ static void again_login(struct p2ps_core *core, uint32_t client,
 
     c->login_no_refresh = request->no_refresh;
     p2ps_pause_all(core, client, request->pause);
-    if (is_token(request)) {
+    if (p2ps_name_is_token(request)) {
         again_token(core, client, request);
         return;
     }

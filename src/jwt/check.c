@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/text.h"
 #include "keys.h"
 #include "text.h"
 
@@ -294,9 +295,7 @@ static enum jwt_verdict take_user(const struct check *check, const struct jwt_js
     bool is_text =
         jwt_json_string(json, jwt_json_find_bytes(json, 0, name), user, sizeof(check->out->user));
 
-    for (const char *at = user; is_text && *at; at++)
-        is_text = (uint8_t)*at >= 0x20 && *at != 0x7f;
-    if (is_text && user[0])
+    if (is_text && user[0] && md_text_is_plain(user, strlen(user)))
         return JWT_GOOD;
     user[0] = '\0';
     return refuse(check, JWT_MALFORMED, "claim %.*s is no name of 1 to 127 bytes",

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "audit/audit.h"
+#include "base/text.h"
 
 #define SECOND_NS 1000000000ull
 
@@ -188,8 +189,13 @@ bool srcdist_access_login(struct srcdist_core *core, struct srcdist_provider *p,
                           const struct omm_login_request *request, struct srcdist_refusal *why)
 {
     *why = (struct srcdist_refusal){ 0 };
-    if (!keep(p->user, sizeof(p->user), request->user))
-        return refuse(why, RWF_CODE_NOT_ENTITLED, "the user name cannot be used");
+    if (!keep(p->user, sizeof(p->user), request->user) ||
+        !md_text_is_plain(p->user, strlen(p->user))) {
+        p->user[0] = 0; /* no line of the log has it */
+        return refuse(why, RWF_CODE_USAGE_ERROR,
+                      "the user name has more than 255 bytes, has control characters, or is no "
+                      "UTF-8");
+    }
     if (!keep(p->application, sizeof(p->application), request->application_id))
         p->application[0] = 0;
     if (!keep(p->position, sizeof(p->position), request->position))

@@ -294,7 +294,8 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
     out->is_snapshot_only = pair->authority_snapshots_only;
     out->qualities = pair->authority_qualities;
     if (query->kind == ENTITLE_LOGIN && query->user.length == 0)
-        snprintf(out->user, sizeof(out->user), "whose-token");
+        snprintf(out->user, sizeof(out->user), "%s",
+                 pair->authority_user ? pair->authority_user : "whose-token");
     if (!pair->authority_is_late)
         return verdict;
     assert_true(pair->late_count < PAIR_STREAMS);

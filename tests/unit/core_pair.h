@@ -204,6 +204,7 @@ struct pair {
     bool authority_snapshots_only;
     uint8_t authority_qualities;
     const char *authority_ends_user;             /* after a reload */
+    const char *authority_user;                  /* whose token it is; NULL: whose-token */
     bool authority_proves;                       /* that a user is who it says */
     enum entitle_by authority_by;                /* how that is known */
     uint64_t authority_expires_s;                /* logins, since 1970; 0: never */

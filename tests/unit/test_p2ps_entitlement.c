@@ -357,6 +357,19 @@ static void a_name_that_could_be_two_users_is_refused(void **state)
         { longest, 10000, RWF_NAME_LOGIN_USER, "X" },
         { "a\x1b[2J", 5, RWF_NAME_LOGIN_USER, "X" },
         { "a\x7f", 2, RWF_NAME_LOGIN_USER, "X" },
+        { "m\xfcller", 6, RWF_NAME_LOGIN_USER, "X" },        /* Latin-1 */
+        { "m\xc3\xbcller", 7, RWF_NAME_LOGIN_USER, "L" },    /* UTF-8 */
+        { "a\xc2\x85", 3, RWF_NAME_LOGIN_USER, "X" },        /* a control character of C1 */
+        { "a\xc2\xa0", 3, RWF_NAME_LOGIN_USER, "L" },        /* the first one behind them */
+        { "\xe2\x82\xac", 2, RWF_NAME_LOGIN_USER, "X" },     /* cut */
+        { "\xe2\x82\xac", 3, RWF_NAME_LOGIN_USER, "L" },     /* whole */
+        { "\xed\xa0\x80", 3, RWF_NAME_LOGIN_USER, "X" },     /* half of a pair */
+        { "\xc0\xae", 2, RWF_NAME_LOGIN_USER, "X" },         /* a dot, too long */
+        { "\xf0\x9f\x98\x80", 4, RWF_NAME_LOGIN_USER, "L" }, /* of four bytes */
+        { "\xf0\x9f\x98\x80", 3, RWF_NAME_LOGIN_USER, "X" }, /* cut */
+        { "\xf0\x8f\xbf\xbf", 4, RWF_NAME_LOGIN_USER, "X" }, /* too long */
+        { "\xf4\x90\x80\x80", 4, RWF_NAME_LOGIN_USER, "X" }, /* beyond the last one */
+        { "a\xff", 2, RWF_NAME_LOGIN_EMAIL, "X" },
         { "<script>\"'\\", 11, RWF_NAME_LOGIN_USER, "L" },
         { "a\0b", 3, RWF_NAME_LOGIN_USER, "X" },
         { "a\nb", 3, RWF_NAME_LOGIN_EMAIL, "X" },
@@ -373,10 +386,44 @@ static void a_name_that_could_be_two_users_is_refused(void **state)
         request.name_type = cases[i].type;
         p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
         assert_string_equal(pair_heard(c, 1), cases[i].heard);
-        if (cases[i].heard[0] == 'X')
+        struct p2ps_client_info info;
+        assert_true(p2ps_client_info(pair->sink, c->id, &info));
+        if (cases[i].heard[0] == 'X') {
             assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_USAGE_ERROR);
+            assert_string_equal(info.user, ""); /* no log and no table has it */
+        } else {
+            assert_int_equal(strlen(info.user), cases[i].length);
+        }
         p2ps_client_gone(pair->sink, pair->now_ns, c->id);
     }
+}
+
+static void a_name_that_is_too_long_is_told_how_long_it_is(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+    struct omm_login_request request = pair_login_request();
+    static const uint8_t name[200] = "aaa";
+
+    request.user = rwf_bytes(name, sizeof(name));
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    assert_string_equal(pair_stream(c, 1)->text, "the user name has 200 bytes, 127 are allowed");
+}
+
+/* Whose token it is, an access file says that is not in UTF-8. */
+static void a_token_of_a_name_that_nobody_can_have_is_refused(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client_comes(pair, 0);
+    struct omm_login_request request = pair_login_request();
+
+    pair->authority_user = "m\xfcller";
+    request.user = rwf_bytes((const uint8_t *)"", 1);
+    request.name_type = RWF_NAME_LOGIN_AUTHN_TOKEN;
+    request.token = rwf_text("T1");
+    p2ps_client_login(pair->sink, pair->now_ns, c->id, &request);
+    assert_string_equal(pair_heard(c, 1), "X");
+    assert_int_equal(pair_stream(c, 1)->code, RWF_CODE_USAGE_ERROR);
 }
 
 static void a_token_says_whose_login_it_is(void **state)
@@ -963,6 +1010,8 @@ int main(void)
         TEST(a_slow_authority_ends_logins_after_a_reload_too),
         TEST(a_late_answer_is_to_the_token_that_was_asked_about),
         TEST(a_name_that_could_be_two_users_is_refused),
+        TEST(a_name_that_is_too_long_is_told_how_long_it_is),
+        TEST(a_token_of_a_name_that_nobody_can_have_is_refused),
         TEST(a_token_says_whose_login_it_is),
         TEST(an_image_without_permission_data_is_asked_about_before_it_is_seen),
         TEST(no_update_comes_before_the_permission_data_are_known),

@@ -303,6 +303,19 @@ static void another_password_on_an_open_login_ends_it(void **state)
     assert_int_equal(stats(bed)->logins_ended, 1);
 }
 
+static void a_name_that_nobody_can_have_is_refused(void **state)
+{
+    struct bed *bed = *state;
+    static const char *const names[] = { "m\xfcller", "a\xc2\x85", "a\x1b[2J", "\xf0\x9f\x98" };
+
+    set_rules(bed, "user *\n" PUBLISH);
+    for (unsigned n = 0; n < 4; n++)
+        assert_ended(session(bed, n, names[n], ""), RWF_STREAM_CLOSED, RWF_CODE_USAGE_ERROR,
+                     "the user name has more than 255 bytes, has control characters, or is no "
+                     "UTF-8");
+    assert_true(is_let_in(session(bed, 4, "m\xc3\xbcller", "")));
+}
+
 static void who_is_ended_makes_room_for_others(void **state)
 {
     struct bed *bed = *state;
@@ -321,6 +334,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup_at_start, teardown)
     const struct CMUnitTest tests[] = {
+        TEST(a_name_that_nobody_can_have_is_refused),
         TEST(a_user_is_let_in_until_he_expires_and_then_his_session_ends),
         TEST(a_reload_may_give_a_user_more_time_or_less),
         TEST(without_the_time_nobody_is_let_in_who_expires),
