@@ -166,7 +166,7 @@ what no line fits: items deny, posts deny
     assert run(folder, "diff", "flat", "whole") == (0, ""), run(folder, "diff", "flat", "whole")
     write(folder, "parts/more", "usr alice\ninclude ../whole\ninclude gone\n")
     code, said = run(folder, "check", "whole")
-    assert code == 1 and 'parts/more:1: error: "usr" is not a statement' in said, said
+    assert code == 2 and 'parts/more:1: error: "usr" is not a statement' in said, said
     assert "parts/more:3: error: include gone: No such file or directory" in said, said
     assert "whole: " in said and " errors, 0 warnings" in said, said
 
@@ -183,7 +183,7 @@ def combined(folder):
                           "0301027" + "77c", "0300018c")):
         code, said = run(folder, "lock", "combine", *parts)
         assert code == 0 and said.split()[0] == want, (parts, said)
-    expect(folder, 1, "have no end", "lock", "combine", "0301016562", "0300011c")
+    expect(folder, 2, "have no end", "lock", "combine", "0301016562", "0300011c")
 
 
 def main():
@@ -197,9 +197,9 @@ def main():
         os.chmod(os.path.join(folder, "access"), 0o604)
         expect(folder, 0, "access: warning: every user can read it", "check", "access")
         os.chmod(os.path.join(folder, "access"), 0o602)
-        expect(folder, 1, "access: error: every user can write it", "check", "access")
+        expect(folder, 2, "access: error: every user can write it", "check", "access")
         os.chmod(os.path.join(folder, "access"), 0o600)
-        expect(folder, 1, 'bad:2: error: "alow" is not a statement', "check", "bad")
+        expect(folder, 2, 'bad:2: error: "alow" is not a statement', "check", "bad")
         expect(folder, 2, "No such file", "check", "gone")
         code, said = run(folder, "explain", "access", "alice", "RDFD", "BT.L", "lock=0301025625c0")
         assert (code, said) == (1, """deny  alice RDFD BT.L
@@ -215,7 +215,7 @@ def main():
         expect(folder, 1, "no user line fits", "explain", "access", "eve", "RDFD", "BT.O")
         expect(folder, 1, "none is given", "explain", "access", "alice", "RDFD", "BT.O")
         expect(folder, 1, 'do=view|post|private', "explain", "access", "alice", "RDFD", "BT.O", "do=sell")
-        expect(folder, 1, "bad:2: error", "explain", "bad", "alice", "RDFD", "BT.O")
+        expect(folder, 2, "bad:2: error", "explain", "bad", "alice", "RDFD", "BT.O")
         code, said = run(folder, "who", "access", "RDFD", "BT.O", "lock=030102c0")
         assert (code, said) == (0, ""), said  # nolock=deny: it needs nothing, and that is none
         code, said = run(folder, "who", "access", "OTHER", "BT.O")
@@ -226,7 +226,7 @@ def main():
         assert (code, said) == (0, "alice\ncarol  (the user is disabled)\n"), said
         expect(folder, 0, "0301016562c0  257: 6562", "lock", "0301016562c0")
         expect(folder, 0, "AwEBZWLA  257: 6562", "lock", "AwEBZWLA")
-        expect(folder, 1, "these permission data have no end", "lock", "0301016562")
+        expect(folder, 2, "these permission data have no end", "lock", "0301016562")
         with open(os.path.join(folder, "access"), "a", encoding="ascii") as file:
             file.write("fields @rates RDFD * drop 22,25,20-23\nfields alice RDFD *.O keep 22\n")
         expect(folder, 0, "  fields   access:13  fields @rates RDFD * drop 22,25,20-23\n",
@@ -248,7 +248,7 @@ def main():
         several_files(folder)
         roles_of_a_login(folder)
         which_sessions_end(folder)
-        expect(folder, 1, "neither hexadecimal digits nor base64", "lock", "!!")
+        expect(folder, 2, "neither hexadecimal digits nor base64", "lock", "!!")
     print("all good")
 
 

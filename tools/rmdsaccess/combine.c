@@ -228,5 +228,5 @@ int access_combine(const char *const words[], size_t count)
     }
     free(hex);
     free(sum);
-    return out ? MD_EXIT_OK : MD_EXIT_CONFIG;
+    return out ? MD_EXIT_OK : MD_EXIT_FILE;
 }

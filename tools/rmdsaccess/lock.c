@@ -79,7 +79,7 @@ int access_lock(const char *const words[], size_t count)
         printf("%s  %s%s\n", words[i],
                length ? "these permission data " : "this is neither hexadecimal digits nor base64",
                length ? entitle_lock_kind_name(kind) : "");
-        code = MD_EXIT_CONFIG;
+        code = MD_EXIT_FILE;
     }
     return code;
 }

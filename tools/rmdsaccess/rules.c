@@ -25,7 +25,7 @@ int access_read_whole(const char *path, struct access_text *file)
         return code;
     access_text_tell(file);
     access_text_free(file);
-    return MD_EXIT_CONFIG;
+    return MD_EXIT_FILE;
 }
 
 /* ---- check ---- */
@@ -42,7 +42,7 @@ int access_check(const char *const words[], size_t count)
     access_text_tell(&file);
     printf("%s: %zu error%s, %zu warning%s\n", file.path, file.errors, file.errors == 1 ? "" : "s",
            file.warnings, file.warnings == 1 ? "" : "s");
-    code = file.errors ? MD_EXIT_CONFIG : MD_EXIT_OK;
+    code = file.errors ? MD_EXIT_FILE : MD_EXIT_OK;
     access_text_free(&file);
     return code;
 }
