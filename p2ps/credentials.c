@@ -518,6 +518,15 @@ void p2ps_credentials_record(struct p2ps_credentials *credentials, unsigned work
     credentials->shadow.recorders[worker] = *recorder;
 }
 
+uint64_t p2ps_credentials_reissue(const struct p2ps_credentials *credentials, uint64_t expires_s)
+{
+    const struct p2ps_credentials_config *config = &credentials->config;
+
+    return config->tokens && expires_s
+               ? p2ps_tokens_reissue(config->tokens, config->wall_s(), expires_s)
+               : 0;
+}
+
 void p2ps_credentials_plain_set(struct p2ps_credentials *credentials, enum p2ps_plain_policy policy)
 {
     atomic_store_explicit(&credentials->plain.policy, policy, memory_order_relaxed);

@@ -56,6 +56,8 @@ void p2ps_credentials_wake_set(struct p2ps_credentials *credentials, unsigned wo
 /* Gets what accessShadowFile says to that worker's questions; before it runs. */
 void p2ps_credentials_record(struct p2ps_credentials *credentials, unsigned worker,
                              const struct entitle_recorder *recorder);
+/* When a login that ends then should show a new token; 0: nobody says so. */
+uint64_t p2ps_credentials_reissue(const struct p2ps_credentials *credentials, uint64_t expires_s);
 /* plainPassword; at any time. */
 void p2ps_credentials_plain_set(struct p2ps_credentials *credentials,
                                 enum p2ps_plain_policy policy);

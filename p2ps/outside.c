@@ -119,6 +119,9 @@ static enum entitle_verdict admit(struct outside_asker *asker, int place,
         out->session = answer->session[0] ? asker->sessions[place] : NULL;
         if (answer->has_mounts)
             out->mounts_max = answer->mounts;
+        out->expires_s = answer->expires_s;
+        out->reissue_s = p2ps_credentials_reissue(o->config.credentials, answer->expires_s);
+        out->is_renewed = answer->is_renewal;
         snprintf(out->user, sizeof(out->user), "%s", answer->user);
         verdict = look_again(o, answer, out);
     }

@@ -24,7 +24,6 @@ struct set {
     unsigned users; /* threads that check with it, and one for being in force */
     struct jwt_keys *keys;
     struct jwt_rules rules;
-    unsigned reissue_percent;
     char path[1024];
     struct stat file;
     char issuer[TEXT_MAX], audience[TEXT_MAX], scope[TEXT_MAX], user_claim[TEXT_MAX];
@@ -33,6 +32,7 @@ struct set {
 struct p2ps_tokens {
     pthread_mutex_t lock; /* guards `set`, the users of each, and what is below up to looked_ns */
     struct set *set;      /* NULL: no keys, no signed token is taken */
+    unsigned reissue_percent;
     struct p2ps_distance bad; /* lines about bad tokens */
     uint64_t looked_ns;
     struct stat refused; /* the file of that time was of no use, and the log says so */
@@ -41,6 +41,7 @@ struct p2ps_tokens {
 struct p2ps_tokens_fresh {
     struct p2ps_tokens *tokens;
     struct set *set;
+    unsigned reissue_percent;
 };
 
 /* ---- sets ---- */
@@ -162,7 +163,6 @@ static int read_rules(struct set *set, const struct md_conf_object *object, char
         .skew_s = md_conf_time_ns(object, "jwtSkew") / 1000000000u,
         .life_max_s = md_conf_time_ns(object, "jwtMaxLife") / 1000000000u,
     };
-    set->reissue_percent = md_conf_u32(object, "tokenReissueAt");
     for (size_t i = 0; md_conf_list(object, "jwtAlgorithms", i, name, sizeof(name)); i++) {
         unsigned bit = jwt_algorithm_named(rwf_text(name));
         if (!bit) {
@@ -190,6 +190,7 @@ int p2ps_tokens_read(struct p2ps_tokens *tokens, const struct md_conf_object *ob
     if (!fresh)
         return MD_ERR_NOMEM;
     fresh->tokens = tokens;
+    fresh->reissue_percent = md_conf_u32(object, "tokenReissueAt");
     if (path[0]) {
         fresh->set = calloc(1, sizeof(*fresh->set));
         err = fresh->set ? MD_OK : MD_ERR_NOMEM;
@@ -210,6 +211,9 @@ int p2ps_tokens_read(struct p2ps_tokens *tokens, const struct md_conf_object *ob
 
 void p2ps_tokens_commit(struct p2ps_tokens_fresh *fresh)
 {
+    pthread_mutex_lock(&fresh->tokens->lock);
+    fresh->tokens->reissue_percent = fresh->reissue_percent;
+    pthread_mutex_unlock(&fresh->tokens->lock);
     put_in_force(fresh->tokens, fresh->set);
     free(fresh);
 }
@@ -292,10 +296,13 @@ void p2ps_tokens_show(struct entitle_view token, struct entitle_shown *out)
 }
 
 /* That part of what is left of its life, or a little before its end. */
-static uint64_t reissue_of(const struct set *set, uint64_t wall_s, uint64_t expires_s)
+uint64_t p2ps_tokens_reissue(struct p2ps_tokens *tokens, uint64_t wall_s, uint64_t expires_s)
 {
-    uint64_t left_s = expires_s - wall_s;
-    uint64_t part_s = left_s * set->reissue_percent / 100;
+    pthread_mutex_lock(&tokens->lock);
+    unsigned percent = tokens->reissue_percent;
+    pthread_mutex_unlock(&tokens->lock);
+    uint64_t left_s = expires_s > wall_s ? expires_s - wall_s : 0;
+    uint64_t part_s = left_s / 100 * percent + left_s % 100 * percent / 100;
 
     if (left_s > 2 * REISSUE_LEAD && part_s > left_s - REISSUE_LEAD)
         part_s = left_s - REISSUE_LEAD;
@@ -341,7 +348,7 @@ void p2ps_tokens_check(struct p2ps_tokens *tokens, struct entitle_view token, ui
     snprintf(out->shown.jti, sizeof(out->shown.jti), "%s", claims.id);
     audit_sum(token.data, token.length, out->shown.sum);
     if (out->error == JWT_GOOD)
-        out->reissue_s = reissue_of(set, wall_s, claims.expires_s);
+        out->reissue_s = p2ps_tokens_reissue(tokens, wall_s, claims.expires_s);
     give(tokens, set);
 }
 

@@ -31,6 +31,9 @@ bool p2ps_tokens_takes(struct p2ps_tokens *tokens, struct entitle_view token);
  * cannot be read, or has too many parts, may be any. */
 void p2ps_tokens_show(struct entitle_view token, struct entitle_shown *out);
 
+/* When a login that ends then should show a new token (tokenReissueAt). Any thread. */
+uint64_t p2ps_tokens_reissue(struct p2ps_tokens *tokens, uint64_t wall_s, uint64_t expires_s);
+
 /* Tells the log what is wrong with a token, in growing distance: who sends such ones without end
  * must not drive all else out of it, and the audit trail has each. Any thread. */
 void p2ps_tokens_say(struct p2ps_tokens *tokens, uint64_t now_ns, struct entitle_view host,

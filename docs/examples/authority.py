@@ -4,10 +4,11 @@
 USERS is a file of JSON; SIGHUP reads it again, and whoever has changed is told to p2ps at once:
 
     {"alice": {"password": "scrypt:...", "roles": ["rates"], "mounts": 2,
-               "grants": {"IDN": "LSE,62"}},
+               "grants": {"IDN": "LSE,62"}, "expires": 1830000000},
      "robot": {"token": "sha256:...", "roles": ["quotes"], "logins": 5}}
 
-"logins": so many sessions at a time, over all p2ps; "mounts": the same of each p2ps.
+"logins": so many sessions at a time, over all p2ps; "mounts": the same of each p2ps; "expires":
+his sessions end then, in seconds since 1970.
 
     authority.py --hash           asks for a password, prints what stands in the file
     authority.py --hash-token     the same of a token
@@ -91,7 +92,7 @@ class Users:
         if asked["ask"] == "login" and not self.is_proved(entry, asked):
             return {"verdict": "deny", "code": "NOT_ENTITLED", "text": "password or token refused"}
         answer = {"verdict": "allow", "user": user, "roles": entry.get("roles", []), "ttl": LIVES_S}
-        answer.update({key: entry[key] for key in ("grants", "mounts") if key in entry})
+        answer.update({key: entry[key] for key in ("grants", "mounts", "expires") if key in entry})
         return self.count(asked, answer, entry["logins"], instance) if "logins" in entry else answer
 
     @staticmethod

@@ -195,6 +195,9 @@ struct entitle_answer {
     /* Of a login, allowed or not: it shows no secret, and its user line asks for none, or there is
      * no such line. What an authority outside has to say is never by name alone. */
     bool is_by_name;
+    /* ENTITLE_AGAIN: an authority outside has been asked once more, and expires_s is the new end of
+     * the login. */
+    bool is_renewed;
 };
 
 /* qos= of a user line. */

@@ -82,6 +82,7 @@ struct p2ps_authority_answer {
     uint64_t ticket;
     bool has_mounts;
     uint32_t mounts;
+    uint64_t expires_s;               /* an allowed session ends then, since 1970; 0: it does not */
     uint64_t serial;                  /* of an allowed session; see p2ps_authority_look() */
     char roles[P2PS_AUTHORITY_GIVEN]; /* "a,b", and grants: see entitle_query.roles; "": none */
     char user[ENTITLE_TEXT_MAX];

@@ -71,6 +71,7 @@ static const char *find_odd_kind(const struct authority_line *line)
         { "mounts", AUTHORITY_NUMBER, "the mounts that it named are no whole number" },
         { "ttl", AUTHORITY_NUMBER, "the ttl that it named is no whole number" },
         { "session", AUTHORITY_TEXT, "the session that it named is no text" },
+        { "expires", AUTHORITY_NUMBER, "the end that it named is no whole number" },
     };
 
     for (unsigned i = 0; i < line->count; i++) {
@@ -141,6 +142,15 @@ static void give_up(struct p2ps_authority *a, const struct authority_line *line,
         p2ps_authority_end(a, session, authority_view(why));
 }
 
+/* NULL, or why the session would be over when it begins. */
+static const char *take_end(const struct authority_line *line, struct p2ps_authority_answer *out)
+{
+    const struct authority_member *end = authority_line_find(line, "expires", AUTHORITY_NUMBER);
+
+    out->expires_s = end ? end->number : 0;
+    return end && end->number <= out->now_s ? "it allowed a login that had expired" : NULL;
+}
+
 static const char *take_allow(struct p2ps_authority *a, uint64_t now_ns, const struct slot *slot,
                               const struct authority_line *line, struct p2ps_authority_answer *out)
 {
@@ -153,6 +163,8 @@ static const char *take_allow(struct p2ps_authority *a, uint64_t now_ns, const s
         why = take_given(line, out);
     if (!why)
         why = take_session(line, out);
+    if (!why)
+        why = take_end(line, out);
     if (why)
         return why;
     out->verdict = P2PS_AUTHORITY_ALLOW;

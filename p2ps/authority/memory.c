@@ -16,6 +16,7 @@ struct known {
     bool has_mounts;
     uint32_t mounts;
     uint64_t until_ns; /* 0: nothing is here */
+    uint64_t expires_s;
     uint64_t serial;
     char roles[P2PS_AUTHORITY_GIVEN];
     char user[ENTITLE_TEXT_MAX];
@@ -74,6 +75,9 @@ bool p2ps_authority_memory_find(const struct p2ps_authority_memory *memory, uint
 
     if (!known || known->until_ns <= now_ns || strcmp(known->sum, sum) != 0)
         return false;
+    if (known->expires_s && known->expires_s <= out->now_s)
+        return false;
+    out->expires_s = known->expires_s;
     out->has_mounts = known->has_mounts;
     out->mounts = known->mounts;
     out->serial = known->serial;
@@ -99,6 +103,7 @@ void p2ps_authority_memory_keep(struct p2ps_authority_memory *memory, uint64_t u
         .has_mounts = answer->has_mounts,
         .mounts = answer->mounts,
         .until_ns = until_ns,
+        .expires_s = answer->expires_s,
         .serial = answer->serial,
     };
     memcpy(known->sum, sum, sizeof(known->sum));

@@ -20,7 +20,8 @@ void p2ps_authority_memory_fini(struct p2ps_authority_memory *memory);
 void p2ps_authority_memory_sum(const uint8_t secret[32],
                                const struct p2ps_authority_question *question,
                                char sum[AUDIT_SUM_SIZE]);
-/* With the serial that the answer had: the notices since may be about it. */
+/* With the serial that the answer had: the notices since may be about it. One whose session has
+ * ended by out->now_s is not found. */
 bool p2ps_authority_memory_find(const struct p2ps_authority_memory *memory, uint64_t now_ns,
                                 const char *sum, struct p2ps_authority_answer *out);
 void p2ps_authority_memory_keep(struct p2ps_authority_memory *memory, uint64_t until_ns,

@@ -58,8 +58,7 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client, uint8_t 
         .support_pause = true,
         .support_standby = true,
         .standby_mode = OMM_STANDBY_BY_LOGIN | OMM_STANDBY_BY_SERVICE,
-        .has_authentication =
-            error || c->proved_by == ENTITLE_BY_TOKEN || c->proved_by == ENTITLE_BY_JWT,
+        .has_authentication = error || c->has_token,
         .reissue_s = c->reissue_s,
         .authentication_error = error,
         .authentication_text = rwf_text(error ? text : "Success"),
@@ -294,6 +293,8 @@ static void allow_login(struct p2ps_core *core, uint32_t client,
     take_rights(core, client, answer);
     if (!is_check)
         p2ps_proof_take(core, client, answer);
+    else if (answer->is_renewed)
+        p2ps_proof_renew(core, client, answer);
     core->stats.login_accepted += !was_open;
     if (!is_check)
         p2ps_trail_login(core, client, was_open ? ENTITLE_RECORD_REISSUE : ENTITLE_RECORD_LOGIN, 0,
@@ -400,6 +401,7 @@ static void ask_authority(struct p2ps_core *core, uint32_t client,
     struct rwf_bytes token =
         request->name_type == RWF_NAME_LOGIN_TOKEN ? request->user : request->token;
 
+    p2ps_client_at(core, client)->has_token |= p2ps_name_is_token(request);
     ask(core, client,
         &(struct entitle_query){
             .kind = ENTITLE_LOGIN,

@@ -14,19 +14,24 @@ static bool is_certified(const struct p2ps_core *core, const struct entitle_answ
            core->config.certificate_policy != P2PS_CERTIFICATE_IGNORE;
 }
 
-void p2ps_proof_take(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
+void p2ps_proof_renew(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
 {
     struct p2ps_client *c = &core->clients[client];
     uint64_t ends_s;
     bool has_certificate = p2ps_client_certificate(c, &ends_s)[0] != '\0';
 
-    c->proved_by = (uint8_t)answer->by;
     c->expires_s = answer->expires_s;
     c->reissue_s = answer->reissue_s;
     c->ends_with_certificate = has_certificate && ends_s && is_certified(core, answer) &&
                                (c->expires_s == 0 || ends_s < c->expires_s);
     if (c->ends_with_certificate)
         c->expires_s = ends_s;
+}
+
+void p2ps_proof_take(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer)
+{
+    core->clients[client].proved_by = (uint8_t)answer->by;
+    p2ps_proof_renew(core, client, answer);
     p2ps_client_shown_set(core, client, answer->shown);
 }
 
@@ -74,6 +79,7 @@ void p2ps_proof_expired_text(const struct p2ps_client *c, char *text, size_t siz
     snprintf(text, size, "the %s expired at %02u:%02u:%02uZ%s",
              is_user                    ? "user"
              : c->ends_with_certificate ? "certificate"
-                                        : "token",
+             : c->has_token             ? "token"
+                                        : "login",
              second / 3600, second / 60 % 60, second % 60, is_user ? "" : "; log in again");
 }

@@ -7,6 +7,8 @@
 
 /* Of a login, or of a new token in one. A check after a reload proves nothing anew. */
 void p2ps_proof_take(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer);
+/* An authority outside has said anew until when a login goes on. */
+void p2ps_proof_renew(struct p2ps_core *core, uint32_t client, const struct entitle_answer *answer);
 /* Puts what the client shows into a question about its login. */
 void p2ps_proof_show(const struct p2ps_core *core, const struct p2ps_client *c,
                      struct entitle_query *query);

@@ -13,6 +13,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 
 import conf_examples
 import daemons
@@ -232,6 +233,24 @@ def tokens_that_it_has_checked_are_revoked_by_the_file(bed):
     bed.running["p2ps.1"].signal(signal.SIGHUP)
 
 
+def a_session_has_the_end_that_it_says(bed):
+    """The login refresh of a token says that all is well, and when the next one is due."""
+    ends = int(time.time()) + 3600
+    bed.authority.change(outbot2={**bed.authority.known["outbot2"], "expires": ends})
+    client = Client(WS_PORT)
+    elements = show(client, TOKENS["outbot2"])["Key"]["Elements"]
+    assert elements["AuthenticationErrorCode"] == 0, elements
+    assert elements["AuthenticationErrorText"] == "Success", elements
+    assert time.time() < elements["AuthenticationTTReissue"] < ends, elements
+    ends = int(time.time()) + 2  # it is asked about each session of a user that has changed
+    bed.authority.change(outbot2={**bed.authority.known["outbot2"], "expires": ends})
+    state = client.take_until(lambda m: m.get("ID") == 1)["State"]
+    assert state["Code"] == "NotEntitled", state
+    assert re.fullmatch(r"the token expired at \d\d:\d\d:\d\dZ; log in again", state["Text"]), state
+    assert time.time() >= ends, state
+    client.end()
+
+
 def codes_that_it_grants_and_takes_back_open_and_close_items(bed):
     other = client(bed, "out5", "pw-out5", "-secs", "3600")
     daemons.until(lambda: "both have their items",
@@ -348,6 +367,7 @@ def main():
         daemons.run(CONF, beds.append, start, without_it_only_operators_get_in,
                     it_decides_and_is_remembered, what_the_file_says_counts_beside_it,
                     tokens_that_it_has_checked_are_revoked_by_the_file,
+                    a_session_has_the_end_that_it_says,
                     codes_that_it_grants_and_takes_back_open_and_close_items,
                     it_counts_sessions, what_it_takes_back_is_gone,
                     killed_it_stops_nobody, stopped_it_stops_nobody, with_allow_the_file_decides)

@@ -287,6 +287,11 @@ static enum entitle_verdict pair_ask(void *self, const struct entitle_query *que
         pair->authority_saw_token = query->is_token;
         out->is_certified = pair->authority_needs_certificate;
     }
+    if (query->kind == ENTITLE_AGAIN && pair->authority_renews_until_s) {
+        out->by = query->by;
+        out->is_renewed = true;
+        out->expires_s = pair->authority_renews_until_s;
+    }
     out->requests_per_s = pair->authority_requests;
     out->posts_per_s = pair->authority_posts;
     out->needs_lock = pair->authority_denies_no_lock;

@@ -208,6 +208,7 @@ struct pair {
     bool authority_proves;                       /* that a user is who it says */
     enum entitle_by authority_by;                /* how that is known */
     uint64_t authority_expires_s;                /* logins, since 1970; 0: never */
+    uint64_t authority_renews_until_s;           /* that it says anew of a session; 0: nothing */
     uint8_t authority_token_error;               /* why it denies a token */
     uint64_t authority_user_ends_s;              /* expires= of each user; 0: none */
     uint32_t authority_positions;                /* that each user may be at; 0: any */

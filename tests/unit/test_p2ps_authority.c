@@ -388,6 +388,38 @@ static void an_answer_lives_for_its_ttl_also_without_the_authority(void **state)
     assert_int_equal(stats().cached, 2);
 }
 
+static enum p2ps_authority_verdict ask_at(uint64_t now_s, uint64_t ticket)
+{
+    const struct p2ps_authority_question question = { .user = view("alice"),
+                                                      .password = view("x"),
+                                                      .now_s = now_s };
+
+    return p2ps_authority_ask(authority, now_ns, &question, 1, ticket, &answer);
+}
+
+static void an_answer_says_when_its_session_ends(void **state)
+{
+    (void)state;
+    greet();
+    assert_int_equal(ask_at(5000000000, 1), P2PS_AUTHORITY_ASKED);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"ttl\":600,\"expires\":5000000060"));
+    assert_true(takes());
+    assert_true(answer.expires_s == 5000000060);
+    assert_int_equal(ask_at(5000000059, 2), P2PS_AUTHORITY_ALLOW);
+    assert_true(answer.expires_s == 5000000060);
+    /* It is known for longer than that; who comes then is asked about. */
+    assert_int_equal(ask_at(5000000060, 3), P2PS_AUTHORITY_ASKED);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"expires\":null"));
+    assert_true(takes());
+    assert_true(answer.verdict == P2PS_AUTHORITY_ALLOW && answer.expires_s == 0);
+    is_refused_alone("\"verdict\":\"allow\",\"expires\":\"2027\"");
+    is_refused_alone("\"verdict\":\"allow\",\"expires\":0");
+    assert_int_equal(ask_at(5000000060, 4), P2PS_AUTHORITY_ASKED);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"expires\":5000000060"));
+    assert_true(takes());
+    assert_int_equal(answer.verdict, P2PS_AUTHORITY_DENY);
+}
+
 static void a_denial_is_not_remembered(void **state)
 {
     (void)state;
@@ -1039,6 +1071,7 @@ int main(void)
         TEST(a_member_of_another_kind_refuses_one_login),
         TEST(each_login_may_have_roles_of_its_own),
         TEST(an_answer_lives_for_its_ttl_also_without_the_authority),
+        TEST(an_answer_says_when_its_session_ends),
         TEST(a_denial_is_not_remembered),
         TEST(what_changes_is_forgotten_and_asked_again),
         TEST(what_is_known_of_others_is_kept),

@@ -57,6 +57,43 @@ static void the_answer_to_a_token_says_when_the_next_one_is_due(void **state)
     assert_string_equal(login->text, "Success");
 }
 
+static void so_does_the_answer_to_one_that_an_authority_knows(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_is_outside = true;
+    const struct pair_stream *login = pair_stream(come(pair, 0, 60), 1);
+    assert_true(login->has_authentication);
+    assert_int_equal(login->reissue_s, pair->authority_expires_s - 10);
+    assert_int_equal(login->token_error, 0);
+    pair->authority_expires_s = 0; /* it sees no end */
+    struct pair_client *endless = pair_client_comes(pair, 1);
+    show(endless, "first");
+    assert_true(pair_stream(endless, 1)->has_authentication);
+    assert_int_equal(pair_stream(endless, 1)->reissue_s, 0);
+}
+
+static void an_authority_may_end_a_login_and_say_anew_when(void **state)
+{
+    struct pair *pair = *state;
+
+    pair->authority_is_outside = true;
+    struct pair_client *c = come(pair, 0, 60);
+    pair->authority_renews_until_s = wall_s() + 120;
+    p2ps_core_entitle_again(pair->sink, pair->now_ns);
+    pair_pass(pair, 100 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "L");
+    pair_pass(pair, 22 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 1), "LX");
+    assert_int_equal(strncmp(pair_stream(c, 1)->text, "the token expired at ", 21), 0);
+    pair->authority_expires_s = wall_s() + 60;
+    struct pair_client *named = pair_client(pair, 1); /* by name and password */
+    assert_false(pair_stream(named, 1)->has_authentication);
+    pair_pass(pair, 62 * PAIR_SEC);
+    assert_int_equal(strncmp(pair_stream(named, 1)->text, "the login expired at ", 21), 0);
+    assert_int_equal(expired(pair), 2);
+}
+
 static void the_answer_to_a_name_says_nothing_of_tokens(void **state)
 {
     struct pair *pair = *state;
@@ -381,6 +418,8 @@ static void a_reason_may_be_kept_from_whoever_is_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(so_does_the_answer_to_one_that_an_authority_knows),
+        TEST(an_authority_may_end_a_login_and_say_anew_when),
         TEST(the_answer_to_a_token_says_when_the_next_one_is_due),
         TEST(the_answer_to_a_name_says_nothing_of_tokens),
         TEST(a_login_ends_with_its_token_and_no_second_before),
