@@ -28,6 +28,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,6 +69,7 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
     private final Map<Long, Item> items = new LinkedHashMap<>();
     private final List<String> log = new ArrayList<>();
     private final Map<String, Long> counters;
+    private final Map<String, byte[]> locks = new LinkedHashMap<>();
     private final Map<String, Integer> refused = new LinkedHashMap<>();
     private final Thread dispatcher = new Thread(this::dispatch, "provider");
     private volatile boolean isClosing;
@@ -202,6 +204,38 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         for (int i = 0; i < updates; i++) update(item);
     }
 
+    /* The permission data of the item, in hexadecimal digits: of its images from now on. */
+    synchronized void lock(String name, String hex) {
+        locks.put(name, HexFormat.of().parseHex(hex));
+    }
+
+    /* And told now to who has the item, by a status. (The library sends none without a state.) */
+    synchronized void changeLock(String name, String hex) {
+        lock(name, hex);
+        Item item = item(name);
+        provider.submit(
+                EmaFactory.createStatusMsg()
+                        .domainType(item.domain)
+                        .serviceName(item.service)
+                        .name(item.name)
+                        .state(OmmState.StreamState.OPEN, OmmState.DataState.OK, 0, "another lock")
+                        .permissionData(ByteBuffer.wrap(locks.get(name))),
+                item.handle);
+    }
+
+    /* An update with permission data of its own. */
+    synchronized void publishLocked(String name, String hex) {
+        Item item = item(name);
+        item.count++;
+        counters.put(item.name, item.count);
+        provider.submit(
+                EmaFactory.createUpdateMsg()
+                        .domainType(item.domain)
+                        .permissionData(ByteBuffer.wrap(HexFormat.of().parseHex(hex)))
+                        .payload(ChainKit.payload(item.name, item.count, false)),
+                item.handle);
+    }
+
     synchronized void publishAll() {
         for (Item item : items.values()) if (item.isStreaming) update(item);
     }
@@ -248,6 +282,8 @@ final class ChainProvider implements OmmProviderClient, AutoCloseable {
         if (item.name.startsWith("MF."))
             RecordPayload.put(msg, ChainKit.record(item.name, item.count, true));
         if (item.name.startsWith("PERM")) msg.permissionData(permission());
+        if (locks.containsKey(item.name))
+            msg.permissionData(ByteBuffer.wrap(locks.get(item.name)));
         if (item.name.startsWith("GROUP")) msg.itemGroup(groupId(item.name.charAt(5) - '0'));
         provider.submit(msg, item.handle);
         if (!item.isStreaming) items.remove(item.handle);
