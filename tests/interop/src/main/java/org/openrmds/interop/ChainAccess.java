@@ -22,6 +22,7 @@ public final class ChainAccess {
     private static final int NOT_ENTITLED = OmmState.StatusCode.NOT_AUTHORIZED;
     private static final int ACCESS_DENIED = 1;
     private static ChainProvider provider;
+    private static int probes;
 
     public static void main(String[] arguments) throws Exception {
         ChainKit.Report report = new ChainKit.Report();
@@ -50,6 +51,22 @@ public final class ChainAccess {
 
     private static void rules(String text) throws IOException {
         Files.writeString(Path.of(System.getenv("CHAIN_DIR"), "access.conf"), text);
+    }
+
+    /* Once a user that they alone have is let in, they are in force. */
+    private static void takeRules(String text) throws IOException {
+        String probe = "probe" + ++probes;
+        rules(text + "user " + probe + "\n");
+        ChainKit.chain("hup", "p2ps");
+        long end = System.nanoTime() + ChainKit.SECONDS * 1000000000L;
+        while (true) {
+            try {
+                new ChainKit.Consumer(probe).close();
+                return;
+            } catch (OmmException e) {
+                check(System.nanoTime() < end, "the rules are not read: " + e.getMessage());
+            }
+        }
     }
 
     private static void refused(String user, String password) {
@@ -87,12 +104,11 @@ public final class ChainAccess {
 
     /* EMA comes with application id 256, from 127.0.0.1; each has its own code, and EMA gives up. */
     private static void codes() throws IOException {
-        rules(
+        takeRules(
                 "user alice password=secret\nuser limited mounts=1\nuser user\n"
                         + "user app application=300\nuser far from=192.0.2.0/24\nuser safe tls=yes\n"
                         + "user gone expires=2020-01-01\nuser off disabled\n"
                         + "deny user * SECRET.*\nallow * * *\n");
-        ChainKit.chain("hup", "p2ps");
         refused("app", null, "application");
         refused("far", null, "the user may not come from this address");
         refused("safe", null, "must use TLS");
@@ -126,8 +142,7 @@ public final class ChainAccess {
         consumer.open("PUBLIC.B");
         consumer.awaitRefresh("PUBLIC.A");
         consumer.awaitRefresh("PUBLIC.B");
-        rules("user user\ndeny user * PUBLIC.A\n");
-        ChainKit.chain("hup", "p2ps");
+        takeRules("user user\ndeny user * PUBLIC.A\n");
         consumer.awaitStatus("PUBLIC.A", CLOSED, SUSPECT, NOT_ENTITLED);
         provider.publish("PUBLIC.B", 1);
         consumer.awaitCounter("PUBLIC.B", 1, ChainKit.SECONDS);
@@ -136,8 +151,7 @@ public final class ChainAccess {
 
     /* The application asks for all fields, and gets the one that its user may see. */
     private static void imposed() throws IOException {
-        rules("user user\nuser desk\nfields desk * * keep " + ChainKit.ACVOL_1 + "\n");
-        ChainKit.chain("hup", "p2ps");
+        takeRules("user user\nuser desk\nfields desk * * keep " + ChainKit.ACVOL_1 + "\n");
         ChainKit.Consumer whole = new ChainKit.Consumer();
         ChainKit.Consumer desk = new ChainKit.Consumer("desk");
         desk.judgeContent(false);
@@ -159,10 +173,9 @@ public final class ChainAccess {
     private static final String LOCK_63 = "03010163c0";
 
     private static void lockRules() throws IOException {
-        rules(
+        takeRules(
                 "user basic\nuser full\npeset P ids=257\ncontent * lock\n"
                         + "grant basic P 62\ngrant full P 62,63\n");
-        ChainKit.chain("hup", "p2ps");
     }
 
     private static void locks() throws IOException {
@@ -237,8 +250,7 @@ public final class ChainAccess {
     }
 
     private static void posts() throws IOException {
-        rules("default posts deny\nuser poster\nallow poster * MINE.* do=post\nallow * * *\n");
-        ChainKit.chain("hup", "p2ps");
+        takeRules("default posts deny\nuser poster\nallow poster * MINE.* do=post\nallow * * *\n");
         ChainKit.Consumer poster = new ChainKit.Consumer("poster");
         long login = login(poster);
         poster.ema().submit(post("OTHER.A", 1), login);
@@ -258,8 +270,7 @@ public final class ChainAccess {
 
     /* The library sends a post all the same, off the stream. */
     private static void noPosts() throws IOException {
-        rules("default posts deny\nuser poster\nuser reader\nallow poster * * do=post\n");
-        ChainKit.chain("hup", "p2ps");
+        takeRules("default posts deny\nuser poster\nuser reader\nallow poster * * do=post\n");
         for (String user : new String[] {"reader", "poster"}) {
             ChainKit.Consumer consumer = new ChainKit.Consumer(user);
             long login =
