@@ -223,10 +223,12 @@ void p2ps_rwf_request(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     struct omm_directory_request directory_request;
     struct omm_dictionary_request dictionary;
     struct omm_item_request item;
+    int rc;
 
     switch (msg->domain) {
     case RWF_DOMAIN_LOGIN:
-        if (omm_login_request_decode(msg, &login) == RWF_OK)
+        rc = omm_login_request_decode(msg, &login);
+        if (rc == RWF_OK || rc == RWF_ERR_NOT_FOUND) /* that: its name is empty */
             p2ps_client_login(core, now_ns, client, &login);
         else
             p2ps_client_bad_request(core, client, msg->stream_id, msg->domain,

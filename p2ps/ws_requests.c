@@ -65,9 +65,10 @@ static void login(const struct asked *a)
     struct omm_login_request request;
     char peer[PEER_MAX];
 
-    if (omm_login_request_decode(&a->msg, &request) != RWF_OK) {
+    int rc = omm_login_request_decode(&a->msg, &request);
+    if (rc != RWF_OK && rc != RWF_ERR_NOT_FOUND) { /* that: its name is empty */
         p2ps_client_bad_request(a->core, a->mount->client, a->msg.stream_id, a->msg.domain,
-                                "The login request has no name that can be read");
+                                "The login request cannot be read");
         return;
     }
     snprintf(peer, sizeof(peer), "%s", net_stream_peer(a->mount->stream));

@@ -19,8 +19,12 @@ WORKER = "p2ps.worker.0."
 ACCESS = """user alice password=secret
 user guest mounts=2
 user token token=5f1e7c
+user reader
 user *
 deny guest RDFD {denied}
+deny few * {denied} do=post
+deny reader * * do=post
+fields reader RDFD * keep 22
 """
 
 
@@ -169,6 +173,40 @@ def posts_are_refused_with_a_code(items):
     client.end()
 
 
+def posts_are_denied_on_a_stream_and_off(items):
+    """reader may post nothing, few not to one item."""
+    for user, denied in ("reader", items[1]), ("few", items[0]):
+        client = logged_in(user)
+        client.send({"ID": 5, "Key": {"Name": denied, "Service": "RDFD"}})
+        assert client.of(5)["Type"] == "Refresh"
+        key = {"Name": denied, "Service": "RDFD"}
+        for stream, more in ((5, {}), (1, {"Domain": "MarketPrice", "Key": key})):
+            client.send({"ID": stream, "Type": "Post", "Ack": True, "PostID": 9,
+                         "Message": {"ID": 0, "Type": "Update", "Fields": {"BID": 1}}, **more})
+            ack = client.of(stream, "Ack")
+            assert (ack["AckID"], ack.get("NakCode")) == (9, "AccessDenied"), ack
+        client.end()
+
+
+def fields_that_may_not_be_seen_are_in_no_message(items):
+    client = logged_in("reader")
+    client.send({"ID": 5, "Key": {"Name": items[0], "Service": "RDFD"}},
+                {"ID": 6, "Key": {"Name": items[2], "Service": "RDFD"}, "View": ["ASK", "BID"]})
+    for image in answers(client, 5, 6):
+        assert set(image["Fields"]) == {"BID"}, image
+    assert set(client.of(5, "Update")["Fields"]) <= {"BID"}
+    client.end()
+
+
+def names_that_nobody_can_have_are_refused(_items):
+    for name in "m\x85ller", "a\x1bb", "", "x" * 128:
+        client = Client(serve.PORT)
+        client.send({"ID": 1, "Domain": "Login", "Key": {"Name": name}})
+        refused = client.take()
+        assert refused["State"]["Code"] == "UsageError", refused
+        client.end()
+
+
 def who_falls_behind_is_conflated_and_catches_up(system, items):
     slow = logged_in(receive=4096)
     beside = logged_in()
@@ -240,6 +278,9 @@ def main():
             one_encoding_serves_all(items)
             several_messages_come_in_one_frame(items)
             posts_are_refused_with_a_code(items)
+            posts_are_denied_on_a_stream_and_off(items)
+            fields_that_may_not_be_seen_are_in_no_message(items)
+            names_that_nobody_can_have_are_refused(items)
             who_falls_behind_is_conflated_and_catches_up(system, items)
             the_state_of_a_service_reaches_each_stream(sources, items)
 
