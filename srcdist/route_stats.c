@@ -52,6 +52,7 @@ static const struct stats_row rows[] = {
     COUNTER("descriptionsRefused", descriptions_refused),
     COUNTER("servicesForgotten", services_forgotten),
     COUNTER("itemsRefused", items_refused),
+    COUNTER("requestDataRefused", request_data_refused),
     COUNTER("itemsTakenOver", items_taken_over),
     COUNTER("messagesHeld", messages_held),
     COUNTER("placesGiven", places_given),

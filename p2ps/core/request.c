@@ -16,6 +16,7 @@
 #include "private.h"
 #include "qos.h"
 #include "request.h"
+#include "request_data.h"
 #include "standby.h"
 #include "states.h"
 #include "status.h"
@@ -248,8 +249,10 @@ static uint32_t open_item(struct p2ps_core *core, const struct opening *open)
     if (!request->is_streaming && !request->is_private &&
         rrmp_sink_item_find(sink, sink_open.service, sink_open.key) != RRMP_ITEM_NONE)
         sink_open.is_snapshot = false;
-    if (request->is_private && request->container != RWF_TYPE_NO_DATA)
-        sink_open.message = (struct rrmp_view){ request->payload.data, request->payload.length };
+    if (!p2ps_request_data(core, request, &sink_open.message)) {
+        close_with(core, open, RWF_CODE_INVALID_ARGUMENT, "The data of the request are too long");
+        return P2PS_NONE;
+    }
     uint32_t item = p2ps_item_take(core, open->service);
     if (item == P2PS_NONE) {
         close_for_room(core, open, RWF_CODE_NO_RESOURCES, "No memory for another item");

@@ -331,6 +331,8 @@ const struct status_figure status_figures[] = {
         "Services that no provider had had for serviceForget, or whose place was needed."),
     F("src_dist", "itemsRefused", COUNTER, PLAIN,
         "Items beyond what a provider may publish, or that another provider publishes."),
+    F("src_dist", "requestDataRefused", COUNTER, PLAIN,
+        "Private streams that were refused: too many with data in their requests waited for the source."),
     F("src_dist", "itemsTakenOver", COUNTER, PLAIN,
         "Items that a newer session of the same publisher took over from an older one."),
     F("src_dist", "messagesHeld", COUNTER, PLAIN,

@@ -151,8 +151,9 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
     a->provider = provider;
     a->fields = event->is_private ? NULL : srcdist_rate_of_key(core, service, event->key);
     a->stream_id = srcdist_streams_take(&p->streams, ask | SRCDIST_STREAM_ASK);
-    if (a->stream_id == 0 || srcdist_request_send(core, provider, a->stream_id, event->key,
-                                                  a->service, false, event->is_private) != MD_OK) {
+    if (a->stream_id == 0 ||
+        srcdist_request_send(core, provider, a->stream_id, event->key, a->service, false,
+                             event->is_private, event->message) != MD_OK) {
         srcdist_streams_give(&p->streams, a->stream_id);
         give_ask(core, ask);
         refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,

@@ -23,6 +23,7 @@
 #include "private.h"
 #include "rate.h"
 #include "rate_review.h"
+#include "request_data.h"
 #include "service.h"
 #include "service_forget.h"
 #include "service_state.h"
@@ -145,6 +146,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
     entitle_rules_destroy(core->access);
     for (uint32_t i = 0; i < core->item_room; i++)
         cache_image_free(core->cache, core->items[i].image);
+    srcdist_request_data_fini(core);
     srcdist_dictionaries_destroy(core);
     rrmp_source_destroy(core->source);
     srcdist_rates_review_fini(core);

@@ -163,9 +163,10 @@ struct srcdist_core_stats {
     uint64_t descriptions_refused;
     uint64_t services_forgotten;
     uint64_t items_refused;
-    uint64_t items_taken_over; /* by a newer session of the same user */
-    uint64_t messages_held;    /* times that one had sent more than its user may */
-    uint64_t places_given;     /* connections without login that made room */
+    uint64_t request_data_refused; /* private streams: too many with data waited */
+    uint64_t items_taken_over;     /* by a newer session of the same user */
+    uint64_t messages_held;        /* times that one had sent more than its user may */
+    uint64_t places_given;         /* connections without login that made room */
     uint64_t dictionaries_failed;
     uint64_t dictionary_conflicts; /* a provider has another version of one */
     uint64_t dictionary_bytes;

@@ -6,6 +6,7 @@
 #include "delayed.h"
 #include "item.h"
 #include "rate.h"
+#include "request_data.h"
 #include "upstream.h"
 
 void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
@@ -14,6 +15,8 @@ void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
 
     if (!it)
         return;
+    if (it->is_private)
+        srcdist_request_data_give(core, item);
     if (it->had_asks)
         srcdist_asks_of_gone(core, item);
     srcdist_item_detach(core, item, true);

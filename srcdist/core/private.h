@@ -243,7 +243,9 @@ struct srcdist_post {
     uint32_t next_free;
 };
 
-#define SRCDIST_ASKS_MAX 4096
+#define SRCDIST_REQUEST_DATA_MAX    256u
+#define SRCDIST_REQUEST_DATA_LENGTH 36864u /* what p2ps lets pass, with its head */
+#define SRCDIST_ASKS_MAX            4096
 
 /* ---- dictionaries ---- */
 
@@ -356,6 +358,8 @@ struct srcdist_core {
     uint64_t walk_ns;   /* `walk_left` is of this time */
     uint32_t walk_left; /* steps in search of an item that shares a stream */
     uint32_t sweep_item;
+    struct srcdist_request_data *request_data[SRCDIST_REQUEST_DATA_MAX]; /* see request_data.h */
+    uint32_t request_data_count;
     uint8_t scratch[65536];
     uint8_t *part; /* one part of an image on its way */
     size_t part_size;

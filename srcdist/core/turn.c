@@ -23,6 +23,7 @@
 #include "provider.h"
 #include "publish.h"
 #include "rate.h"
+#include "request_data.h"
 #include "service.h"
 #include "tell.h"
 #include "upstream.h"
@@ -179,6 +180,12 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     }
     it->service = (uint16_t)service;
     it->is_private = event->is_private;
+    if (!is_known && event->is_private && event->message.length &&
+        srcdist_request_data_keep(core, event->item, event->message) != MD_OK) {
+        srcdist_item_end(core, event->item, RRMP_REFUSE_FINAL, RWF_CODE_NO_RESOURCES,
+                         "Too many requests with data wait for the source");
+        return;
+    }
     if (!is_known)
         srcdist_rate_choose(core, event->item);
     it->is_image_due = true;

@@ -10,6 +10,7 @@
 #include "itemkey/itemkey.h"
 #include "pending.h"
 #include "provider.h"
+#include "request_data.h"
 
 #define SECOND_NS      1000000000ull
 #define BACKOFF_MAX    5                /* 1, 2, 4, 8, 16, then 30 s */
@@ -197,7 +198,8 @@ bool srcdist_item_upstream_key(struct srcdist_core *core, uint32_t item, uint32_
 }
 
 int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
-                         struct rrmp_view key, uint16_t service, bool is_streaming, bool is_private)
+                         struct rrmp_view key, uint16_t service, bool is_streaming, bool is_private,
+                         struct rrmp_view message)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     const struct srcdist_offer *offer = srcdist_provider_offer(p, service);
@@ -218,6 +220,7 @@ int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t s
         return MD_ERR_NOT_FOUND;
     request.key.flags |= RWF_KEY_HAS_SERVICE_ID;
     request.key.service_id = offer->provider_id;
+    srcdist_request_data_read(message, &request);
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_item_request_encode(&enc, &request);
     return srcdist_provider_send(core, provider, &enc);
@@ -235,12 +238,17 @@ static int ask(struct srcdist_core *core, uint32_t item)
     int32_t stream_id = srcdist_streams_take(&p->streams, item);
     if (stream_id == 0)
         return MD_ERR_NOMEM;
+    struct rrmp_view message = { .bytes = NULL, .length = 0 };
+    if (it->is_private)
+        message = srcdist_request_data_of(core, item);
     int err = srcdist_request_send(core, it->provider, stream_id, info.key, it->service, true,
-                                   it->is_private);
+                                   it->is_private, message);
     if (err != MD_OK) {
         srcdist_streams_give(&p->streams, stream_id);
         return err;
     }
+    if (it->is_private)
+        srcdist_request_data_give(core, item);
     it->stream_id = stream_id;
     srcdist_item_set_state(core, it, SRCDIST_ITEM_OPENING);
     it->is_asked = true;
@@ -262,8 +270,9 @@ int srcdist_item_reissue(struct srcdist_core *core, uint32_t item)
         return MD_ERR_UNSUPPORTED; /* its next refresh is the image */
     if (!rrmp_source_item_info(core->source, item, &info))
         return MD_ERR_NOT_FOUND;
-    int err = srcdist_request_send(core, it->provider, it->stream_id, info.key, it->service, true,
-                                   it->is_private);
+    int err =
+        srcdist_request_send(core, it->provider, it->stream_id, info.key, it->service, true,
+                             it->is_private, (struct rrmp_view){ .bytes = NULL, .length = 0 });
     if (err == MD_OK) {
         it->is_asked = true;
         it->is_reissued = true;

@@ -25,9 +25,10 @@ void srcdist_item_give_stream(struct srcdist_core *core, uint32_t provider, int3
 void srcdist_item_detach(struct srcdist_core *core, uint32_t item, bool tell);
 bool srcdist_item_upstream_key(struct srcdist_core *core, uint32_t item, uint32_t provider,
                                uint8_t *domain, struct rwf_key *key, struct rwf_qos *qos);
+/* `message`: what p2ps sent beside the key; empty: nothing. */
 int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
-                         struct rrmp_view key, uint16_t service, bool is_streaming,
-                         bool is_private);
+                         struct rrmp_view key, uint16_t service, bool is_streaming, bool is_private,
+                         struct rrmp_view message);
 int srcdist_item_reissue(struct srcdist_core *core, uint32_t item);
 
 /* True: the window of the provider allows one more request. */

@@ -87,6 +87,9 @@ struct pair_provider {
     uint32_t posts;
     uint8_t post[512]; /* the last one */
     size_t post_length;
+    uint16_t asked_container; /* of the last request for an item, and its payload */
+    uint8_t asked[256];
+    size_t asked_length;
     uint32_t generics;
     bool accepts_status;
     uint64_t role;   /* as told last: enum omm_mirroring_mode */

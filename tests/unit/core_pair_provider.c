@@ -363,6 +363,11 @@ static void pair_item_request(struct pair_provider *p, const struct rwf_msg *msg
 {
     struct pair_item *it = pair_item_of(p, msg->stream_id);
 
+    p->asked_container = msg->container;
+    p->asked_length = msg->payload.length;
+    assert_true(p->asked_length <= sizeof(p->asked));
+    if (p->asked_length)
+        memcpy(p->asked, msg->payload.data, p->asked_length);
     if (it) {
         p->reissues++;
         it->reissues++;

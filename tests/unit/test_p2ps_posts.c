@@ -136,6 +136,91 @@ static void a_private_stream_is_never_shared_nor_recovered(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
+static const char wish[] = "only round lots";
+
+static struct omm_item_request wishful(int32_t stream_id)
+{
+    struct omm_item_request request = pair_request(stream_id, "IBM.N");
+
+    request.is_private = true;
+    request.container = RWF_TYPE_OPAQUE;
+    request.payload = rwf_text(wish);
+    return request;
+}
+
+static void assert_wished(const struct pair *pair)
+{
+    assert_int_equal(pair->provider.asked_container, RWF_TYPE_OPAQUE);
+    assert_int_equal(pair->provider.asked_length, strlen(wish));
+    assert_memory_equal(pair->provider.asked, wish, strlen(wish));
+}
+
+static void data_in_the_request_of_a_private_stream_reach_its_provider(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct omm_item_request request = wishful(5);
+
+    pair_ask_item(a, &request);
+    assert_string_equal(pair_heard(a, 5), "I");
+    assert_wished(pair);
+    request = wishful(6);
+    request.is_streaming = false; /* a snapshot */
+    memset(pair->provider.asked, 0, sizeof(pair->provider.asked));
+    pair_ask_item(a, &request);
+    assert_string_equal(pair_heard(a, 6), "I");
+    assert_wished(pair);
+    pair_open(a, 7, "IBM.N"); /* what all may have says nothing of itself */
+    assert_int_equal(pair->provider.asked_container, RWF_TYPE_NO_DATA);
+    request = wishful(8);
+    request.is_private = false;
+    request.key.name = rwf_text("OTHER.N");
+    pair_ask_item(a, &request);
+    assert_int_equal(pair->provider.asked_container, RWF_TYPE_NO_DATA);
+    assert_null(srcdist_core_check(pair->source));
+}
+
+/* p2ps asks for more than the provider takes at a time. */
+static int setup_small_window(void **state)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    pair->open_window = 2;
+    pair_create(pair, (struct p2ps_core_config){ .sink.open_window_minimum = 1000 });
+    *state = pair;
+    return 0;
+}
+
+/* The window of the provider is full: what waits for it keeps its data, up to a bound. */
+static void data_in_requests_wait_with_them_up_to_a_bound(void **state)
+{
+    enum { BOUND = 256 };
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    const struct srcdist_core_stats *stats = srcdist_core_stats(pair->source);
+    uint32_t asked = pair->provider.requests;
+
+    pair->provider.answers = false;
+    for (int32_t i = 0; i < BOUND + 5; i++) { /* two are asked for, three too many */
+        const struct omm_item_request request = wishful(1000 + i);
+        p2ps_client_item(pair->sink, pair->now_ns, a->id, &request);
+    }
+    pair_pass(pair, 40 * PAIR_MS);
+    assert_int_equal(stats->request_data_refused, 3);
+    asked = pair->provider.requests - asked;
+    assert_int_equal(asked, 2);
+    assert_int_equal(stats->pending_now, BOUND);
+    memset(pair->provider.asked, 0, sizeof(pair->provider.asked));
+    p2ps_client_close(pair->sink, pair->now_ns, a->id, 1000); /* makes room for another one */
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_int_equal(pair->provider.requests, asked + 1);
+    assert_wished(pair);
+    p2ps_client_gone(pair->sink, pair->now_ns, a->id);
+    pair_pass(pair, PAIR_SEC);
+    assert_null(srcdist_core_check(pair->source));
+}
+
 static void a_tunnel_is_refused(void **state)
 {
     struct pair_client *c = pair_client(*state, 0);
@@ -257,6 +342,9 @@ int main(void)
         TEST(a_post_on_a_stream_without_a_verdict_reaches_no_source),
         TEST(a_post_to_a_source_that_is_gone_is_refused),
         TEST(a_private_stream_is_never_shared_nor_recovered),
+        TEST(data_in_the_request_of_a_private_stream_reach_its_provider),
+        cmocka_unit_test_setup_teardown(data_in_requests_wait_with_them_up_to_a_bound,
+                                        setup_small_window, pair_teardown),
         TEST(a_tunnel_is_refused),
         cmocka_unit_test_setup_teardown(
             an_update_the_backbone_had_no_room_for_is_applied_to_the_image_once,
