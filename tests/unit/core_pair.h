@@ -141,6 +141,7 @@ struct pair_stream {
     uint64_t reissue_s; /* of the last login refresh, as all below */
     uint64_t token_error;
     bool has_authentication;
+    bool has_permission_expressions;
 };
 
 /* The time of day, since 1970, that p2ps ends logins by; pair_pass() moves it. */

@@ -135,6 +135,7 @@ static int pair_front_login(void *self, const struct omm_login_refresh *refresh)
     struct pair_stream *stream = pair_stream(c, refresh->stream_id);
     pair_note_state(self, refresh->stream_id, &refresh->state);
     stream->has_authentication = refresh->has_authentication;
+    stream->has_permission_expressions = refresh->permission_expressions;
     stream->token_error = refresh->authentication_error;
     stream->reissue_s = refresh->reissue_s;
     if (refresh->has_authentication)

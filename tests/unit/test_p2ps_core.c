@@ -440,6 +440,29 @@ static void a_reissue_may_not_change_the_item(void **state)
     assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_USAGE_ERROR);
 }
 
+/* Neither p2ps nor src_dist keeps images: rrmp.md 6.1. */
+static void a_consumer_that_joins_gets_an_image_and_those_in_step_nothing(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    pair_open(b, 5, "IBM.N");
+    assert_int_equal(pair->provider.requests, 1);
+    assert_int_equal(pair->provider.reissues, 1);
+    assert_string_equal(pair_heard(a, 5), "IU");
+    assert_string_equal(pair_heard(b, 5), "I");
+    assert_int_equal(pair_stream(b, 5)->counter, 101);
+    pair_update(pair, "IBM.N");
+    pair_settle(pair);
+    assert_string_equal(pair_heard(a, 5), "IUU");
+    assert_string_equal(pair_heard(b, 5), "IU");
+    assert_int_equal(pair_stream(b, 5)->counter, pair_stream(a, 5)->counter);
+}
+
 static void keys_in_updates_come_to_who_asked_for_them(void **state)
 {
     struct pair *pair = *state;
@@ -477,6 +500,28 @@ static void permission_data_go_to_who_did_not_decline_them(void **state)
     assert_false(pair_stream(b, 5)->flags & RWF_UPDATE_HAS_PERM_DATA);
     assert_int_equal(pair_stream(b, 5)->counter, pair_stream(a, 5)->counter);
     assert_string_equal(pair_heard(b, 5), "IU");
+}
+
+/* ETA's watch list refuses to send such a request: of an open login only token and pause change. */
+static void a_login_again_does_not_change_what_was_said_of_permission_data(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client_comes(pair, 1);
+    struct omm_login_request login = pair_login_request();
+
+    login.permission_expressions = false;
+    p2ps_client_login(pair->sink, pair->now_ns, a->id, &login);
+    p2ps_client_login(pair->sink, pair->now_ns, b->id, &login);
+    login.permission_expressions = true;
+    p2ps_client_login(pair->sink, pair->now_ns, b->id, &login);
+    assert_true(pair_stream(a, 1)->has_permission_expressions);
+    assert_false(pair_stream(b, 1)->has_permission_expressions);
+    pair->provider.perm_data = "7";
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    assert_true(pair_stream(a, 5)->flags & RWF_REFRESH_HAS_PERM_DATA);
+    assert_false(pair_stream(b, 5)->flags & RWF_REFRESH_HAS_PERM_DATA);
 }
 
 static void conflation_is_told_to_who_asked_for_it(void **state)
@@ -531,6 +576,8 @@ int main(void)
         TEST(a_reissue_may_not_change_the_item),
         TEST(keys_in_updates_come_to_who_asked_for_them),
         TEST(permission_data_go_to_who_did_not_decline_them),
+        TEST(a_login_again_does_not_change_what_was_said_of_permission_data),
+        TEST(a_consumer_that_joins_gets_an_image_and_those_in_step_nothing),
         TEST(conflation_is_told_to_who_asked_for_it),
     };
 #undef TEST
