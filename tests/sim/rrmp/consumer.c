@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cores.h"
+#include "paces.h"
 
 #define BATCH_MAX  4
 #define VIEW_COUNT 5
@@ -72,7 +72,7 @@ struct stream *consumer_stream(struct consumer *c, int32_t id)
 /* How many updates a merged one stands for. */
 bool consumer_wants_info(const struct consumer *c)
 {
-    return c->world->lines.is_on && c->number % 2;
+    return (c->world->lines.is_on || c->world->paces.is_on) && c->number % 2;
 }
 
 static struct stream *stream_take(struct consumer *c, enum stream_kind kind, uint32_t item)
@@ -169,6 +169,7 @@ static void ask(struct consumer *c, const struct stream *s, struct omm_item_requ
                 s->kind);
     if (request->has_view)
         payload_put(request, bytes, sizeof(bytes), NULL, 0);
+    paces_disturb(c->world, s->item);
     p2ps_client_item(core_of(c), c->world->now_ns, c->id, request);
     spoken(c);
 }
@@ -198,6 +199,7 @@ struct stream *consumer_open(struct consumer *c, uint32_t item)
     name_of(&name, 'I', item);
     struct omm_item_request request = request_of(c, s, &name);
     c->world->coverage->opens++;
+    paces_choose(c, s, &request);
     ask(c, s, &request);
     return consumer_stream(c, id);
 }
@@ -226,6 +228,7 @@ static void open_variant(struct consumer *c, enum stream_kind kind)
     world->coverage->privates += kind == STREAM_PRIVATE;
     struct omm_item_request request = request_of(c, s, &name);
     request.no_refresh = kind == STREAM_SNAPSHOT && s->id % 3 == 0; /* which changes nothing */
+    paces_choose(c, s, &request);
     ask(c, s, &request);
 }
 
@@ -254,6 +257,8 @@ static void open_batch(struct consumer *c)
     if (count == 0)
         return;
     c->world->coverage->batches++;
+    for (uint32_t i = 0; i < count; i++)
+        paces_disturb(c->world, item_number(names[i].bytes));
     world_trace(c->world, "consumer %u asks a batch of %u from stream %d", c->number, count, id);
     payload_put(&request, bytes, sizeof(bytes), names, count);
     p2ps_client_item(core_of(c), c->world->now_ns, c->id, &request);
@@ -305,8 +310,9 @@ static void reissue(struct consumer *c, struct stream *s)
         s->asked_ns = c->world->now_ns;
         s->was_told = false;
     }
+    bool is_moved = paces_choose_again(c, s, &request);
     /* What was left out before comes as one image, asked for or not. */
-    s->may_jump = s->may_jump || !request.no_refresh || s->is_paused || was_paused;
+    s->may_jump = s->may_jump || !request.no_refresh || s->is_paused || was_paused || is_moved;
     ask(c, s, &request);
 }
 
@@ -316,6 +322,7 @@ static void close_stream(struct consumer *c, struct stream *s)
 
     c->world->coverage->closes++;
     world_trace(c->world, "consumer %u closes stream %d item %u", c->number, id, s->item);
+    paces_disturb(c->world, s->item);
     s->kind = STREAM_FREE;
     p2ps_client_close(core_of(c), c->world->now_ns, c->id, id);
     spoken(c);
@@ -403,6 +410,7 @@ static void generic(struct consumer *c, const struct stream *s)
         .container = RWF_TYPE_NO_DATA,
     };
 
+    paces_disturb(c->world, s->item);
     rwf_encoder_init(&enc, bytes, sizeof(bytes));
     rwf_msg_encode(&enc, &msg);
     p2ps_client_generic(core_of(c), c->world->now_ns, c->id, &msg, rwf_encoder_bytes(&enc));

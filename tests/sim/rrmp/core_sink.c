@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "base/err.h"
-#include "cores.h"
 #include "itemkey/itemkey.h"
+#include "paces.h"
 
 #define ANSWERS_MAX 64
 
@@ -79,10 +79,12 @@ static void start(struct world *world, struct proc *proc)
         .client_limit = 16,
         .message_max = 4096,
         .slow_timeout_ns = 3 * SEC,
+        .service_forget_ns = world->plan.core.forget_ns,
         .keeps_images = world->plan.core.sink_cache,
         .random = md_prng_u64(&world->random),
     };
 
+    paces_configure(world, &config);
     *it = (struct judge){ world, proc->number };
     world->outside->answer_count[proc->number] = 0;
     if (p2ps_core_create(&config, &proc->p2ps) != 0)

@@ -160,6 +160,10 @@ struct stream {
     bool was_denied_late;
     uint64_t asked_ns;
     uint64_t resumed_ns;
+    uint8_t pace;      /* its rate (paces.h) + 1; 0: each update */
+    bool has_no_rate;  /* it has asked for one that nobody offers */
+    uint64_t paced_ns; /* its last update that may be merged */
+    uint64_t early_ns; /* one that came before its turn */
 };
 
 struct consumer_post {

@@ -9,6 +9,7 @@
 #define IN_CORES   2u /* must occur when the cores of the programs run */
 #define IN_BOTH    3u
 #define IN_FILTERS 4u /* must occur with --filters */
+#define IN_RATES   8u /* must occur with --rates */
 
 /* ROW(name, where, group, text) */
 #define COVERAGE(ROW)                                                                              \
@@ -46,6 +47,9 @@
     ROW(pauses_all, IN_CORES, "request", "pause of all")                                           \
     ROW(no_refreshes, IN_CORES, "request", "re-issue without refresh")                             \
     ROW(priorities, IN_CORES, "request", "priority")                                               \
+    ROW(paced, IN_RATES, "request", "rate")                                                        \
+    ROW(rate_changes, IN_RATES, "request", "another rate")                                         \
+    ROW(unlisted_rates, IN_RATES, "request", "rate that nobody offers")                            \
     ROW(snapshot_opens, IN_CORES, "request", "snapshot")                                           \
     ROW(snapshot_reissues, IN_CORES, "request", "snapshot asked for again")                        \
     ROW(privates, IN_BOTH, "request", "private stream")                                            \
@@ -61,7 +65,8 @@
     ROW(images_of_parts, IN_CORES, "delivered", "image of several parts")                          \
     ROW(updates, IN_BOTH, "delivered", "update")                                                   \
     ROW(updates_withheld, IN_CORES, "delivered", "update after one withheld")                      \
-    ROW(merged, IN_FILTERS, "delivered", "merged update")                                          \
+    ROW(merged, IN_FILTERS | IN_RATES, "delivered", "merged update")                               \
+    ROW(intervals_judged, IN_RATES, "delivered", "update of a rate, its interval undisturbed")     \
     ROW(runs_behind_filtered, IN_FILTERS, "delivered", "update after one left out")                \
     ROW(images_compared, IN_CORES, "delivered", "image compared with that of src_dist")            \
     ROW(statuses, IN_BOTH, "delivered", "status of one item")                                      \
@@ -79,6 +84,7 @@
     ROW(generics_down, IN_CORES, "delivered", "generic message down")                              \
     ROW(directory, IN_BOTH, "delivered", "directory change")                                       \
     ROW(service_downs_told, IN_CORES, "delivered", "service down")                                 \
+    ROW(services_deleted, IN_RATES, "delivered", "service deleted")                                \
     ROW(service_ups_told, IN_CORES, "delivered", "service up again")                               \
     ROW(acks, IN_BOTH, "delivered", "ack")                                                         \
     ROW(naks, IN_CORES, "delivered", "nak")                                                        \
@@ -122,6 +128,7 @@ struct coverage {
     uint64_t provider_losses, silences, jams, login_refusals, refusals_for_now, service_downs;
     uint64_t item_ends, group_states, group_moves, permission_changes, consumer_stops,
         updates_withheld, merged, runs_behind_filtered, images_compared;
+    uint64_t services_deleted, paced, rate_changes, unlisted_rates, intervals_judged;
     uint64_t consumer_deaths, consumer_cuts;
     uint64_t opens, closes, reissues, batches, views, keyed, pauses, resumes, pauses_all;
     uint64_t no_refreshes, priorities, snapshot_opens, snapshot_reissues, privates, logins, logouts,

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "paces.h"
 #include "runs.h"
 
 #define KEPT_SHARE  8 /* of the output, for what may not be lost */
@@ -76,6 +77,7 @@ static void ended(struct consumer *c, struct stream *s, const struct rwf_state *
 static void state_take(struct consumer *c, struct stream *s, const struct rwf_state *state)
 {
     s->was_told = true;
+    paces_disturb(c->world, s->item);
     if (state->stream_state != RWF_STREAM_OPEN && state->stream_state != RWF_STREAM_NON_STREAMING) {
         ended(c, s, state);
         return;
@@ -142,7 +144,10 @@ static void content_judge(struct consumer *c, struct stream *s, const struct rwf
     if (content->permission == 1 && c->is_low && !world->plan.core.authority_is_late)
         fail(c, s, "R22", "it may not see this");
     bool is_current = !is_image || msg->state.data_state == RWF_DATA_OK;
-    if (is_current && !proc_hears(world, &world->procs[c->proc], content->maker))
+    const struct proc *proc = &world->procs[c->proc];
+    /* A pending update goes out before the state that the end of its src_dist brings. */
+    bool was_pending = !is_image && s->pace && proc->end_heard_ns == world->now_ns;
+    if (is_current && !was_pending && !proc_hears(world, proc, content->maker))
         FAIL(c, "R12", s, "of src_dist life %u, whose INSTANCE was not heard or whose end was",
              c->number, s->id, s->item, content->maker);
     experiment_data(c, s, content->counter);
@@ -205,6 +210,10 @@ static void image_take(struct consumer *c, struct stream *s, const struct rwf_ms
     bool is_private = msg->flags & RWF_REFRESH_PRIVATE_STREAM;
 
     content_judge(c, s, msg, &content, true);
+    paces_disturb(c->world, s->item);
+    const char *wrong = paces_refresh_judge(c->world, s, msg);
+    if (wrong)
+        fail(c, s, "R3", wrong);
     parts_judge(c, s, &content, is_first, is_last);
     order_judge(c, s, content.counter, is_first);
     if (is_solicited && !s->wants)
@@ -284,6 +293,7 @@ static void message_take(struct consumer *c, struct stream *s, const struct rwf_
         break;
     case RWF_CLASS_GENERIC:
         c->world->coverage->generics_down++;
+        paces_disturb(c->world, s->item);
         if (!content_read(msg, &content) || content.item != s->item)
             fail(c, s, "R11", "a generic message of another item");
         break;
@@ -300,8 +310,12 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
     uint8_t bytes[4096 + 512];
     struct rwf_msg msg;
 
-    if (!has_room(c, made->is_vital))
+    struct stream *s = consumer_stream(c, stream_id);
+
+    if (!has_room(c, made->is_vital)) {
+        paces_disturb(c->world, s ? s->item : ITEMS_MAX);
         return MD_ERR_FULL;
+    }
     if (made->length > sizeof(bytes)) {
         world_fail(c->world, "R1", "a message of %zu bytes", made->length);
         return MD_OK;
@@ -312,7 +326,6 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
         experiment_crowd_answered(c, stream_id);
         return MD_OK;
     }
-    struct stream *s = consumer_stream(c, stream_id);
     if (rwf_msg_decode(rwf_bytes(bytes, made->length), &msg) != RWF_OK)
         world_fail(c->world, "R22", "consumer %u: a message that cannot be read", c->number);
     else if (!s)
@@ -339,14 +352,36 @@ static void service_state(struct consumer *c, uint32_t service, const struct rwf
     }
 }
 
+/* serviceForget: its streams are closed before, and it comes again under the same id. */
+static void service_deleted(struct consumer *c, uint32_t service)
+{
+    c->world->coverage->services_deleted++;
+    for (uint32_t i = 0; i < STREAMS_MAX; i++) {
+        const struct stream *s = &c->streams[i];
+        if (s->kind != STREAM_FREE && service_of(c->world, s->item) == service)
+            fail(c, s, "R17", "its service is deleted while it is open");
+    }
+    if (c->knows_service[service] && c->service_up[service])
+        world_fail(c->world, "R17", "consumer %u: service %u is deleted while it is up", c->number,
+                   service);
+    c->knows_service[service] = c->service_up[service] = false;
+}
+
 static void service_take(struct consumer *c, const struct omm_service *told)
 {
     struct outside *outside = c->world->outside;
     struct coverage *coverage = c->world->coverage;
     uint32_t service = service_number(told->name);
+    const char *wrong = paces_service_judge(c->world, told);
 
     if (service >= SERVICES_MAX)
         return;
+    if (told->action == RWF_MAP_DELETE) {
+        service_deleted(c, service);
+        return;
+    }
+    if (wrong)
+        world_fail(c->world, "R17", "consumer %u: service %u: %s", c->number, service, wrong);
     if (outside->service_id[service] == 0)
         outside->service_id[service] = told->id;
     if (outside->service_id[service] != told->id)
@@ -549,7 +584,7 @@ static void lag_check(struct consumer *c, const struct stream *s, uint64_t bound
         world->now_ns - s->resumed_ns < patience)
         return;
     first = missing < 64 ? first : item->counter - 63;
-    bound += lines_of(world, s->item)->interval * MS;
+    bound += (lines_of(world, s->item)->interval + paces_interval(world, s)) * MS;
     if (world->now_ns - item->changed_ns[first % 64] > bound)
         FAIL(c, "R4", s, "%u of %u for %.3f s and not told", c->number, s->id, s->item, s->counter,
              item->counter, (double)(world->now_ns - item->changed_ns[first % 64]) / 1e9);
@@ -572,6 +607,9 @@ static void stream_check(struct consumer *c, const struct stream *s)
 
     if (s->kind == STREAM_FREE)
         return;
+    if (!paces_are_kept(world, s))
+        FAIL(c, "R2", s, "two merged updates in one interval, the second at %.6f s", c->number,
+             s->id, s->item, (double)s->early_ns / 1e9);
     if (s->kind == STREAM_SHARED && is_item(world, s->item) && has_time &&
         all_well(world, c, bound))
         lag_check(c, s, bound);

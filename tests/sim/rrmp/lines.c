@@ -70,7 +70,7 @@ uint8_t lines_type(const struct world *world, uint32_t item, uint32_t counter)
 {
     static const uint8_t types[8] = { 0, 0, 0, 0, 1, 1, 1, RWF_UPDATE_TRADE };
 
-    return world->lines.is_on ? types[content_mix(item, counter) % 8] : 0;
+    return world->lines.is_on || world->paces.is_on ? types[content_mix(item, counter) % 8] : 0;
 }
 
 bool lines_pass(const struct world *world, uint32_t item, uint32_t counter)
@@ -81,10 +81,13 @@ bool lines_pass(const struct world *world, uint32_t item, uint32_t counter)
            (GUARDED(item) || lines_of(world, item)->types >> type & 1); /* permission data pass */
 }
 
-bool lines_exempt(const struct world *world, uint32_t item, uint32_t counter)
+bool lines_exempt(const struct world *world, uint32_t item, uint32_t counter, bool is_at_p2ps)
 {
+    bool has_eighth =
+        counter % 8 == 0 && !(is_at_p2ps && lines_of(world, item)->drop & DROP_EIGHTH);
+
     return GUARDED(item) || world->lines.exempt_types >> lines_type(world, item, counter) & 1 ||
-           (world->lines.is_eighth_exempt && counter % 8 == 0);
+           (world->lines.is_eighth_exempt && has_eighth);
 }
 
 /* ---- drawing ---- */
@@ -194,24 +197,38 @@ static void line_put(struct text *text, const struct line *line)
     put(text, "\n");
 }
 
+static struct rates *rules_make(const struct world *world, const struct text *text)
+{
+    const struct lines *lines = &world->lines;
+    struct text exempt = { .length = 0 };
+    struct rates *rules;
+
+    for (uint32_t i = 0; i < 8; i++)
+        if (lines->exempt_types >> i & 1)
+            put(&exempt, " %u", i);
+    if (rates_create(text->bytes, text->length, NULL, NULL, NULL, &rules) != 0 ||
+        rates_exempt(rules, exempt.bytes, lines->is_eighth_exempt ? "25" : "", NULL, NULL, NULL) !=
+            0)
+        abort();
+    return rules;
+}
+
 struct rates *lines_rules(struct world *world)
 {
     const struct lines *lines = &world->lines;
     struct text text = { .length = 0 };
-    struct text exempt = { .length = 0 };
-    struct rates *rules;
 
     if (!lines->is_on)
         return NULL;
     for (uint32_t i = 0; i < lines->count; i++)
         line_put(&text, &lines->lines[i]);
-    for (uint32_t i = 0; i < 8; i++)
-        if (lines->exempt_types >> i & 1)
-            put(&exempt, " %u", i);
-    world_trace(world, "filterFile:\n%.*s%s", (int)text.length, text.bytes, exempt.bytes);
-    if (rates_create(text.bytes, text.length, NULL, NULL, NULL, &rules) != 0 ||
-        rates_exempt(rules, exempt.bytes, lines->is_eighth_exempt ? "25" : "", NULL, NULL, NULL) !=
-            0)
-        abort();
-    return rules;
+    world_trace(world, "filterFile:\n%.*s", (int)text.length, text.bytes);
+    return rules_make(world, &text);
+}
+
+struct rates *lines_exempt_rules(const struct world *world)
+{
+    const struct text none = { .length = 0 };
+
+    return rules_make(world, &none);
 }

@@ -68,12 +68,14 @@ void lines_draw(struct world *world);
 void lines_settle(struct world *world);
 /* For the core of one src_dist, which destroys them; NULL: none. */
 struct rates *lines_rules(struct world *world);
+/* No lines, but what is never merged. */
+struct rates *lines_exempt_rules(const struct world *world);
 
 const struct item_rate *lines_of(const struct world *world, uint32_t item);
 uint8_t lines_type(const struct world *world, uint32_t item, uint32_t counter);
 /* An update of that counter goes out. */
 bool lines_pass(const struct world *world, uint32_t item, uint32_t counter);
-/* It is never merged. */
-bool lines_exempt(const struct world *world, uint32_t item, uint32_t counter);
+/* It is never merged: by src_dist, which looks before it leaves fields out, or by p2ps. */
+bool lines_exempt(const struct world *world, uint32_t item, uint32_t counter, bool is_at_p2ps);
 
 #endif

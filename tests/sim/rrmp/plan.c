@@ -2,7 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
-#include "cores.h"
+#include "paces.h"
 
 uint32_t world_between(struct world *world, uint32_t low, uint32_t high)
 {
@@ -303,6 +303,35 @@ static void filters_and_faults(struct world *world)
     world->plan.core.item_ends = 3;
 }
 
+/* Streams with rates of their choice, on items that others open, close and ask for again. */
+static void rates(struct world *world)
+{
+    plan_calm(world);
+    plan_cores(world);
+    world->paces.is_on = true;
+    world->lines.is_on = world->options.seed % 4 == 3;
+    world->plan.churn_per_s = 20;
+    world->plan.core.consumers = 4;
+    world->plan.core.sink_cache = world->options.seed % 3 > 0;
+    world->plan.source_cache = world->options.seed % 2;
+}
+
+static void rates_and_faults(struct world *world)
+{
+    rates(world);
+    world->plan.churn_per_s = 60;
+    world->plan.source_count = 2;
+    world->plan.kills = 3;
+    world->plan.loss_ppm = 2000;
+    world->plan.loss_run = 20;
+    world->plan.provider_losses = 3;
+    world->plan.core.slow_percent = 30;
+    world->plan.core.stops = 3;
+    world->plan.core.group_moves = 3;
+    world->plan.core.permission_changes = 3;
+    world->plan.core.item_ends = 3;
+}
+
 static void broadcast(struct world *world)
 {
     plan_calm(world);
@@ -311,6 +340,26 @@ static void broadcast(struct world *world)
     world->plan.core.providers = 2;
     world->plan.provider_losses = 4;
     world->plan.core.silences = 3;
+}
+
+/* Services that go for longer than serviceForget, and come again. */
+static void services_forgotten(struct world *world)
+{
+    broadcast(world);
+    world->plan.service_count = 2;
+    world->plan.provider_losses = 8;
+    world->plan.kills = 2;
+    world->plan.core.providers = 1;
+    world->plan.core.forget_ns = 200 * MS;
+}
+
+/* Of numbers of its own, as lines and rates. */
+static void forget_draw(struct world *world)
+{
+    struct md_prng random = md_prng_init(world->options.seed ^ UINT64_C(0x666f72676574));
+
+    if (md_prng_below(&random, 2))
+        world->plan.core.forget_ns = (100 + md_prng_below(&random, 2000)) * MS;
 }
 
 static void experiment(struct world *world, enum experiment kind)
@@ -387,8 +436,11 @@ static const struct scenario {
     { "slow_ring", slow_ring, false, false },
     { "slow_consumers", slow_consumers, true, false },
     { "broadcast", broadcast, true, false },
+    { "services_forgotten", services_forgotten, true, false },
     { "filters", filters, true, false },
     { "filters_and_faults", filters_and_faults, true, false },
+    { "rates", rates, true, false },
+    { "rates_and_faults", rates_and_faults, true, false },
     { "one_loss", one_loss, true, false },
     { "one_lap", one_lap, true, false },
     { "one_kill", one_kill, true, false },
@@ -423,6 +475,10 @@ void plan_make(struct world *world)
         if (!world->options.is_engine_only && !scenarios[i].is_of_cores)
             plan_cores(world);
     }
+    if (world->options.has_paces)
+        forget_draw(world);
     if (world->lines.is_on || world->options.has_lines)
         lines_draw(world);
+    if (world->paces.is_on || (world->options.has_paces && !world->options.is_engine_only))
+        paces_draw(world);
 }

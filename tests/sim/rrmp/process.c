@@ -155,6 +155,9 @@ static void notice_note(const struct world *world, struct proc *proc,
         hears(world, proc, notice->session, notice->src_port, false);
     else if (notice->type == BACKBONE_PEER_DOWN)
         hears(world, proc, notice->session, 0, false);
+    else
+        return;
+    proc->end_heard_ns = world->now_ns;
 }
 
 bool proc_hears(const struct world *world, const struct proc *proc, uint32_t serial)

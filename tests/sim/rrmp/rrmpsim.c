@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "cores.h"
+#include "paces.h"
 #include "world.h"
 
 #define CALM_NS  (12 * SEC) /* after the last fault, updates going on */
@@ -424,6 +424,7 @@ static void world_free(struct world *world)
         proc_fini(world, &world->procs[p]);
     if (world->outside)
         outside_fini(world);
+    paces_fini(world);
     for (uint32_t i = 0; i < OVERHEARD; i++)
         blob_give(world->overheard[i]);
     free(world->heap);
@@ -494,6 +495,7 @@ static int coverage_print(const struct coverage *coverage, const struct options 
     int zeros = 0;
 
     where |= options->has_lines ? IN_FILTERS : 0;
+    where |= options->has_paces ? IN_RATES : 0;
     puts("coverage:");
 #define PRINT(field, in, group, text)                                                              \
     if ((in)&where)                                                                                \
@@ -506,12 +508,14 @@ static int coverage_print(const struct coverage *coverage, const struct options 
 
 static const char usage[] =
     "usage: rrmpsim [--seeds A..B,C,...] [--cores real|model] [--scenario NAME|all] [--filters]\n"
-    "               [--trace] [--coverage] [--twice] [--stop] [--check-all]\n"
+    "               [--rates] [--trace] [--coverage] [--twice] [--stop] [--check-all]\n"
     "       rrmpsim --list                         names of the scenarios\n"
     "Each seed is one course of events. The cores of src_dist and p2ps run; with --cores model "
     "small\n"
     "models stand around their engines instead. --filters: the same course, with lines of\n"
-    "filterFile that leave out fields and types and merge updates. --twice: the same seed must\n"
+    "filterFile that leave out fields and types and merge updates. --rates: with streams that "
+    "choose\n"
+    "a rate of conflateRates, and another when they ask again. --twice: the same seed must\n"
     "give the same (it is tried on each sixteenth seed anyway). --stop: at the first failure.\n"
     "--check-all: walk all tables after every step, not only now and then. Exit status 1 when any\n"
     "failed, or with --coverage when something never occurred.\n";
@@ -548,10 +552,11 @@ static void run_one(const struct arguments *arguments, const struct options *opt
     if (is_good)
         return;
     printf("seed %" PRIu64 " failed: %s (replay: rrmpsim --seeds %" PRIu64 "..%" PRIu64
-           "%s%s%s%s --trace)\n",
+           "%s%s%s%s%s --trace)\n",
            options->seed, failure, options->seed, options->seed,
            options->is_engine_only ? " --cores model" : "", options->has_lines ? " --filters" : "",
-           options->scenario ? " --scenario " : "", options->scenario ? options->scenario : "");
+           options->has_paces ? " --rates" : "", options->scenario ? " --scenario " : "",
+           options->scenario ? options->scenario : "");
     fflush(stdout);
 }
 
@@ -626,6 +631,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
             arguments->options.checks_each_step = true;
         else if (strcmp(argv[i], "--filters") == 0)
             arguments->options.has_lines = true;
+        else if (strcmp(argv[i], "--rates") == 0)
+            arguments->options.has_paces = true;
         else if (strcmp(argv[i], "--twice") == 0)
             arguments->is_twice = true;
         else if (strcmp(argv[i], "--stop") == 0)

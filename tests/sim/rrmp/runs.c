@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "runs.h"
 
+#include "paces.h"
+
 #define RUN_MAX 100000u /* a counter further away is wrong anyway */
 #define COMMON  5u      /* fields that all messages have */
 
@@ -21,9 +23,11 @@ static bool passes(const struct world *world, uint32_t item, uint32_t counter)
     return !is_item(world, item) || lines_pass(world, item, counter);
 }
 
-/* The updates behind `from` up to `to`. */
-static struct run run_of(const struct world *world, uint32_t item, uint32_t from, uint32_t to)
+/* The updates of the stream's item behind `from` up to `to`. */
+static struct run run_of(const struct world *world, const struct stream *s, uint32_t from,
+                         uint32_t to)
 {
+    uint32_t item = s->item;
     struct run run = { 0 };
 
     for (uint32_t at = from + 1; at <= to && at - from < RUN_MAX; at++) {
@@ -31,7 +35,8 @@ static struct run run_of(const struct world *world, uint32_t item, uint32_t from
             continue;
         uint32_t type = lines_type(world, item, at);
         run.type = run.count && run.type != type ? RWF_UPDATE_MULTIPLE : type;
-        run.has_exempt = run.has_exempt || !is_item(world, item) || lines_exempt(world, item, at);
+        run.has_exempt =
+            run.has_exempt || !is_item(world, item) || lines_exempt(world, item, at, s->pace > 0);
         run.has_eighth = run.has_eighth || at % 8 == 0;
         run.eighth = at % 8 ? run.eighth : at / 8;
         run.count++;
@@ -73,11 +78,11 @@ static const char *head_judge(const struct consumer *c, const struct run *run,
     return NULL;
 }
 
-const char *run_judge(const struct consumer *c, const struct stream *s, const struct rwf_msg *msg,
+const char *run_judge(const struct consumer *c, struct stream *s, const struct rwf_msg *msg,
                       const struct content *content)
 {
-    const struct world *world = c->world;
-    struct run run = run_of(world, s->item, s->counter, content->counter);
+    struct world *world = c->world;
+    struct run run = run_of(world, s, s->counter, content->counter);
 
     if (content->counter <= s->counter)
         return "it is not newer";
@@ -85,8 +90,12 @@ const char *run_judge(const struct consumer *c, const struct stream *s, const st
         return "its type is left out";
     if (run.count > 1 && run.has_exempt)
         return "an update that is never merged is missing";
-    if (run.count > 1 && lines_of(world, s->item)->interval == 0)
+    if (run.count > 1 && lines_of(world, s->item)->interval == 0 && s->pace == 0)
         return "updates are missing";
+    if (run.has_exempt)
+        paces_disturb(world, s->item);
+    else
+        paces_note_update(world, s);
     c->world->coverage->merged += run.count > 1;
     c->world->coverage->runs_behind_filtered += content->counter - s->counter > run.count;
     return head_judge(c, &run, msg);
@@ -96,9 +105,10 @@ const char *run_judge(const struct consumer *c, const struct stream *s, const st
 
 /* The image is the last refresh with all updates that passed since, so its slower field is of the
  * newest update that passed and has it, or of a refresh. */
-static const char *image_judge(const struct world *world, uint32_t item,
+static const char *image_judge(const struct world *world, const struct stream *s,
                                const struct content *content, bool has_eighth)
 {
+    uint32_t item = s->item;
     uint32_t eighth = content->eighth;
     bool is_known = !is_item(world, item) || passes(world, item, content->counter) ||
                     item_was_refreshed(world, item, content->counter, content->counter);
@@ -109,7 +119,7 @@ static const char *image_judge(const struct world *world, uint32_t item,
         return NULL;
     uint32_t last = eighth * 8 + 7 < content->counter ? eighth * 8 + 7 : content->counter;
     if (eighth > content->counter / 8 ||
-        run_of(world, item, eighth * 8 + 7, content->counter).has_eighth)
+        run_of(world, s, eighth * 8 + 7, content->counter).has_eighth)
         return "a field is older than the others";
     if (is_item(world, item) && !passes(world, item, eighth * 8) &&
         !item_was_refreshed(world, item, eighth * 8, last))
@@ -122,7 +132,7 @@ static const char *update_judge(const struct world *world, const struct stream *
 {
     /* Of a guarded item each update is alone, and some are withheld from some. */
     uint32_t from = GUARDED(s->item) ? content->counter - 1 : s->counter;
-    struct run run = run_of(world, s->item, from, content->counter);
+    struct run run = run_of(world, s, from, content->counter);
 
     if (content->has_eighth != (has_eighth && run.has_eighth))
         return content->has_eighth ? "a field too many" : "a field is missing";
@@ -149,7 +159,7 @@ const char *run_fields_judge(const struct consumer *c, const struct stream *s,
                                                                    : "not the fields of the view";
     if (is_image && content->has_eighth != has_eighth)
         return has_eighth ? "a field is missing" : "a field that is left out";
-    return is_image ? image_judge(world, s->item, content, has_eighth)
+    return is_image ? image_judge(world, s, content, has_eighth)
                     : update_judge(world, s, content, has_eighth);
 }
 

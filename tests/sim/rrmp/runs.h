@@ -8,11 +8,12 @@
 /*
  * An update that a consumer gets stands for a contiguous run: all updates of the provider behind
  * the last counter that the consumer has, up to its own. Types that do not pass are in no run.
- * Without lines of filterFile each run is one update, and these are the rules of old.
+ * Without lines of filterFile and rates of the consumers each run is one update, and these are the
+ * rules of old.
  */
 
 /* Says what is wrong with an update at `content`; NULL: nothing. */
-const char *run_judge(const struct consumer *c, const struct stream *s, const struct rwf_msg *msg,
+const char *run_judge(const struct consumer *c, struct stream *s, const struct rwf_msg *msg,
                       const struct content *content);
 /* The same of the fields of an image or update. Views hold five fields at most. */
 const char *run_fields_judge(const struct consumer *c, const struct stream *s,

@@ -24,6 +24,7 @@
 #define WATCHES_MAX  300
 #define IMAGED_MAX   65536u /* counters of an item */
 #define PRIVATES_MAX 8
+#define PACES_MAX    3
 #define PRIVATE      0x40000000u /* user words and items of private streams */
 #define SNAPSHOT     0x20000000u /* user words of snapshots */
 #define MESSAGE_MAX  65536
@@ -48,6 +49,7 @@ struct options {
     bool checks_each_step; /* else the tables are walked at a cost that is small beside the rest */
     bool is_engine_only;   /* models around the engines instead of the cores of the programs */
     bool has_lines;        /* of filterFile, drawn from the seed */
+    bool has_paces;        /* conflateRates, drawn from the seed */
 };
 
 /*
@@ -78,6 +80,7 @@ struct core_plan {
     bool sink_cache;
     bool authority_is_late;
     uint32_t crowd;
+    uint64_t forget_ns; /* serviceForget; 0: never */
     /* expected over the run */
     uint32_t silences;
     uint32_t jams;
@@ -224,8 +227,9 @@ struct proc {
     uint64_t restart_ns;
     uint32_t number;
     uint32_t unchecked_turns;
-    struct queue inbox; /* struct entry */
-    uint64_t heard[4];  /* bits of attachments whose INSTANCE came and whose end did not */
+    struct queue inbox;    /* struct entry */
+    uint64_t heard[4];     /* bits of attachments whose INSTANCE came and whose end did not */
+    uint64_t end_heard_ns; /* when the last of such ends came */
     const struct rrmp_source *source; /* for who looks on; NULL in a sink */
     const struct rrmp_sink *sink;
     struct srcdist_core *srcdist;
@@ -337,10 +341,22 @@ struct attach {
 
 struct outside;
 
+/* conflateRates of all p2ps: see paces.h. */
+struct paces {
+    bool is_on;
+    uint32_t count;
+    uint32_t interval[PACES_MAX]; /* ms; 0: JIT */
+    uint64_t pending_bytes;       /* 0: as the core has it */
+    struct rates *exempt;
+    struct md_prng random;
+    uint64_t disturbed_ns[ITEMS_MAX]; /* when something else than a merged update came last */
+};
+
 struct world {
     struct options options;
     struct plan plan;
     struct lines lines;
+    struct paces paces;
     struct md_prng random;
     uint64_t now_ns;
     uint64_t order;
