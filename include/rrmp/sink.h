@@ -164,6 +164,8 @@ struct rrmp_sink_service {
 /* Services are numbered from 0 in the order of their first announcement; false past the last. */
 bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t service,
                        struct rrmp_sink_service *out);
+/* The name alone, at the cost of a look; empty past the last. */
+struct rrmp_view rrmp_sink_service_name(const struct rrmp_sink *sink, uint16_t service);
 /* By name; RRMP_SERVICE_NONE if never announced. */
 /* Numbers that services have or had: all are below it. */
 uint16_t rrmp_sink_service_count(const struct rrmp_sink *sink);

@@ -30,11 +30,11 @@ bool p2ps_ask_query(struct p2ps_core *core, uint32_t item, const struct p2ps_wat
 {
     const struct p2ps_item *it = &core->items[item];
     const struct p2ps_client *c = p2ps_client_at(core, w->client);
-    struct rrmp_sink_service service;
+    const struct rrmp_view service = p2ps_service_name(core, it->service);
     struct rwf_key key;
     struct rwf_qos qos;
 
-    if (!p2ps_item_key(core, item, &key, &qos) || !p2ps_service_read(core, it->service, &service))
+    if (service.length == 0 || !p2ps_item_key(core, item, &key, &qos))
         return false;
     *query = (struct entitle_query){
         .kind = ENTITLE_ITEM,
@@ -43,7 +43,7 @@ bool p2ps_ask_query(struct p2ps_core *core, uint32_t item, const struct p2ps_wat
         .user = { c->user, strlen(c->user) },
         .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
         .host = { c->address, strlen(c->address) },
-        .service = { (const char *)service.name.bytes, service.name.length },
+        .service = { (const char *)service.bytes, service.length },
         .item = view_of(key.name),
         .permission_data = view_of(p2ps_ask_perm_data(it)),
         .is_lock_known = it->is_lock_known,
@@ -95,9 +95,9 @@ bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, ui
                    struct entitle_answer *answer)
 {
     const struct p2ps_client *c = p2ps_client_at(core, client);
-    struct rrmp_sink_service description;
+    const struct rrmp_view of = p2ps_service_name(core, service);
 
-    if (!p2ps_service_read(core, service, &description))
+    if (of.length == 0)
         return false;
     const struct entitle_query query = {
         .kind = ENTITLE_POST,
@@ -105,7 +105,7 @@ bool p2ps_ask_post(struct p2ps_core *core, uint32_t client, uint16_t service, ui
         .user = { c->user, strlen(c->user) },
         .roles = { c->roles, c->roles ? strlen(c->roles) : 0 },
         .host = { c->address, strlen(c->address) },
-        .service = { (const char *)description.name.bytes, description.name.length },
+        .service = { (const char *)of.bytes, of.length },
         .item = view_of(name),
         .permission_data = view_of(perm),
     };

@@ -586,6 +586,7 @@ void p2ps_deliver_events(struct p2ps_core *core)
 
     for (unsigned network = 0; network < core->config.network_count; network++) {
         while ((count = rrmp_sink_event(core->sinks[network], events, EVENTS_MAX)) > 0) {
+            p2ps_service_asked_forget(core);
             fetch_items(core, events, count);
             for (size_t i = 0; i < count; i++)
                 deliver_event(core, network, &events[i]);

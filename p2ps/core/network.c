@@ -391,6 +391,14 @@ uint16_t p2ps_core_service_id(const struct p2ps_core *core, unsigned network, ui
                : 0;
 }
 
+struct rrmp_view p2ps_service_name(const struct p2ps_core *core, uint16_t service)
+{
+    if (service >= core->service_count || core->services[service].is_free)
+        return (struct rrmp_view){ 0 };
+    const struct p2ps_service *s = &core->services[service];
+    return rrmp_sink_service_name(core->sinks[s->network], s->sink_service);
+}
+
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out)
 {
@@ -407,6 +415,23 @@ bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
         memcpy(out->qos, s->qos, sizeof(s->qos));
     }
     return true;
+}
+
+void p2ps_service_asked_forget(struct p2ps_core *core)
+{
+    core->asked_service = RRMP_SERVICE_NONE;
+}
+
+const struct rrmp_sink_service *p2ps_service_asked(struct p2ps_core *core, uint16_t service)
+{
+    bool is_known = core->asked_service == service && core->work.resuming != P2PS_NONE;
+
+    if (!is_known && !p2ps_service_read(core, service, &core->asked)) {
+        p2ps_service_asked_forget(core);
+        return NULL;
+    }
+    core->asked_service = service;
+    return &core->asked;
 }
 
 void p2ps_service_remember(struct p2ps_core *core, uint16_t service)

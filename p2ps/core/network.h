@@ -14,6 +14,14 @@ bool p2ps_service_move(struct p2ps_core *core, uint16_t service);
 /* Our number of a service that `network` has announced; RRMP_SERVICE_NONE when it is not to be
  * used there. */
 uint16_t p2ps_service_bind(struct p2ps_core *core, unsigned network, uint16_t sink_service);
+/* Its name alone, empty past the last. */
+struct rrmp_view p2ps_service_name(const struct p2ps_core *core, uint16_t service);
+/* As p2ps_service_read(), for requests: while those that wait are served, it is read once for all
+ * that ask for the same service one behind the other. NULL past the last; good until the next
+ * call. */
+const struct rrmp_sink_service *p2ps_service_asked(struct p2ps_core *core, uint16_t service);
+/* What p2ps_service_asked() has read may be old. */
+void p2ps_service_asked_forget(struct p2ps_core *core);
 /* The service with the id that consumers know it by; false past the last. */
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,
                        struct rrmp_sink_service *out);

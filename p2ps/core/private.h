@@ -306,6 +306,8 @@ struct p2ps_core {
     struct p2ps_core_config config;
     struct rrmp_sink *sinks[P2PS_NETWORKS_MAX]; /* network_count of them */
     struct p2ps_core_stats stats;
+    struct rrmp_sink_service asked; /* of asked_service: see p2ps_service_asked() */
+    uint16_t asked_service;         /* RRMP_SERVICE_NONE: nothing was read */
     struct p2ps_client *clients;
     uint32_t client_room; /* more than may be connected: some are being let go */
     uint32_t client_next; /* where to look for a free slot */

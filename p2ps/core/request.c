@@ -33,7 +33,7 @@ struct opening {
     struct rwf_key key;
     int32_t stream_id;
     uint16_t service;
-    struct rrmp_sink_service description;
+    const struct rrmp_sink_service *description;
     struct p2ps_quality quality;
     uint32_t form;
 };
@@ -72,8 +72,10 @@ static bool find_service(struct p2ps_core *core, struct opening *open)
         open->service = p2ps_service_find(core, open->key.service_id);
     else
         open->service = RRMP_SERVICE_NONE;
-    if (open->service == RRMP_SERVICE_NONE ||
-        !p2ps_service_read(core, open->service, &open->description)) {
+    open->description = NULL;
+    if (open->service != RRMP_SERVICE_NONE)
+        open->description = p2ps_service_asked(core, open->service);
+    if (!open->description) {
         if (open->key.flags & RWF_KEY_HAS_SERVICE_ID &&
             p2ps_service_is_closing(core, open->key.service_id))
             refuse(core, open, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_SOURCE_UNKNOWN,
@@ -87,8 +89,8 @@ static bool find_service(struct p2ps_core *core, struct opening *open)
 
 static bool check_domain(struct p2ps_core *core, const struct opening *open)
 {
-    if (memchr(open->description.capabilities, open->request->domain,
-               open->description.capability_count))
+    if (memchr(open->description->capabilities, open->request->domain,
+               open->description->capability_count))
         return true;
     close_with(core, open, RWF_CODE_USAGE_ERROR, "The service does not serve this domain");
     return false;
@@ -100,14 +102,14 @@ static void refuse_quality(struct p2ps_core *core, const struct opening *open)
     char text[REFUSAL_MAX];
 
     core->stats.not_entitled += c->qualities != 0;
-    p2ps_qos_refusal(core, c, &open->description, text, sizeof(text));
+    p2ps_qos_refusal(core, c, open->description, text, sizeof(text));
     close_with(core, open, c->qualities ? RWF_CODE_NOT_ENTITLED : RWF_CODE_USAGE_ERROR, text);
 }
 
 /* The best quality of the service that the request accepts. */
 static bool choose_quality(struct p2ps_core *core, struct opening *open)
 {
-    if (p2ps_qos_choose(core, p2ps_client_at(core, open->client), &open->description, open->request,
+    if (p2ps_qos_choose(core, p2ps_client_at(core, open->client), open->description, open->request,
                         &open->quality))
         return true;
     refuse_quality(core, open);
@@ -139,7 +141,7 @@ static bool check_limits(struct p2ps_core *core, const struct opening *open)
 static void note_stream(struct p2ps_core *core, const struct opening *open)
 {
     const struct p2ps_client *c = p2ps_client_at(core, open->client);
-    const struct rrmp_view service = open->description.name;
+    const struct rrmp_view service = open->description->name;
     const struct entitle_query query = {
         .kind = ENTITLE_ITEM,
         .domain = open->request->domain,
@@ -333,7 +335,7 @@ static bool check_service_state(struct p2ps_core *core, const struct opening *op
 {
     const struct p2ps_client *c = p2ps_client_at(core, open->client);
 
-    if (open->description.is_up && open->description.is_accepting)
+    if (open->description->is_up && open->description->is_accepting)
         return true;
     if (!c->single_open || !c->allow_suspect || open->request->is_private ||
         !open->request->is_streaming) {
@@ -478,9 +480,9 @@ static bool choose_pace(struct p2ps_core *core, struct opening *open, uint32_t i
     struct rwf_qos qos;
 
     open->quality.pace = core->forms[w->form].pace;
-    if (!p2ps_service_read(core, core->items[item].service, &open->description) ||
-        !p2ps_item_key(core, item, &key, &qos) ||
-        p2ps_qos_choose_again(core, p2ps_client_at(core, open->client), &open->description,
+    open->description = p2ps_service_asked(core, core->items[item].service);
+    if (!open->description || !p2ps_item_key(core, item, &key, &qos) ||
+        p2ps_qos_choose_again(core, p2ps_client_at(core, open->client), open->description,
                               open->request, &qos, &open->quality.pace))
         return true;
     refuse_quality(core, open);

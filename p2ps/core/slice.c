@@ -9,6 +9,7 @@
 #include "entitle.h"
 #include "gone.h"
 #include "login.h"
+#include "network.h"
 #include "pause.h"
 #include "private.h"
 #include "request.h"
@@ -43,6 +44,7 @@ static void serve_busy(struct p2ps_core *core)
 {
     struct p2ps_work *work = &core->work;
 
+    p2ps_service_asked_forget(core);
     while (work->busy_first != P2PS_NONE && work->asks > 0) {
         uint32_t client = work->busy_first;
         struct p2ps_client *c = &core->clients[client];

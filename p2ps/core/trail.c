@@ -82,11 +82,10 @@ static struct entitle_view tls_of(const struct p2ps_client *c)
 static void say_service(const struct p2ps_core *core, uint16_t service,
                         struct entitle_record *record)
 {
-    struct rrmp_sink_service description;
+    const struct rrmp_view name = p2ps_service_name(core, service);
 
-    if (p2ps_service_read(core, service, &description))
-        record->text[ENTITLE_TEXT_SERVICE] =
-            (struct entitle_view){ (const char *)description.name.bytes, description.name.length };
+    record->text[ENTITLE_TEXT_SERVICE] =
+        (struct entitle_view){ (const char *)name.bytes, name.length };
 }
 
 /* Of an item that the sink has ended the name is not known any more. */

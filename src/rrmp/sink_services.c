@@ -138,6 +138,11 @@ bool rrmp_sink_service(const struct rrmp_sink *sink, uint16_t number, struct rrm
     return true;
 }
 
+struct rrmp_view rrmp_sink_service_name(const struct rrmp_sink *sink, uint16_t number)
+{
+    return number < sink->service_count ? sink->services[number].name : (struct rrmp_view){ 0 };
+}
+
 /* ---- numbers ---- */
 
 uint16_t rrmp_sink_service_count(const struct rrmp_sink *sink)
