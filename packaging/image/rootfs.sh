@@ -6,13 +6,14 @@ set -e
 here=$(dirname "$(readlink -f "$0")")
 from=$1 root=$2
 mkdir -p "$root/usr/bin" "$root/usr/share/openrmds" "$root/etc/rmds" "$root/run/rmds" "$root/var/log/rmds" "$root/tmp"
-for program in rrcpd src_dist p2ps rmdsmon rmdsctl rmdscnf rmdsaccess sink_driven_src rmdstestclient rwfdump rrcpperf; do
+for program in rrcpd src_dist p2ps rmdsmon rmdsctl rmdscnf rmdsaccess sink_driven_src rmdstestclient rmdsfault rwfdump rrcpperf; do
     cp "$from/usr/bin/$program" "$root/usr/bin/"
 done
 [ -n "${RMDS_KEEP_SYMBOLS:-}" ] || strip "$root"/usr/bin/*
 for file in RDMFieldDictionary enumtype.def sample.xml rmds.cnf; do
     cp "$from/usr/share/openrmds/$file" "$root/usr/share/openrmds/"
 done
+cp -R "$from/usr/share/openrmds/faults" "$root/usr/share/openrmds/"
 cp "$here/rmds.cnf" "$root/etc/rmds/rmds.cnf"
 # The loader finds them where it found them here.
 for library in $(sh "$here/../libraries.sh" "$root"/usr/bin/*); do

@@ -89,7 +89,7 @@ expect 0 ".1.p2ps.maxMounts : 5    ! right.cnf:1" "$bin/rmdscnf" list right.cnf 
 expect 0 "startList" "$bin/rmdscnf" list
 expect 1 "usage:" "$bin/rmdscnf" frobnicate
 # One style: one dash or two, -help and -version everywhere, -h too where it is not the host.
-for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rwfdump rrcpperf; do
+for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rmdsfault rwfdump rrcpperf; do
     [ -x "$bin/$program" ] || continue
     for option in -help --help; do expect 0 "sage: $program" "$bin/$program" $option; done
     for option in -version --version; do expect 0 "$program 0." "$bin/$program" $option; done
@@ -103,7 +103,7 @@ for program in testclient testserver RMDSTestClient Sink_Driven_Src; do
     *) expect 0 "sink_driven_src - a provider" "$bin/$program" -help ;;
     esac
 done
-for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rrcpperf; do
+for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rmdsfault rrcpperf; do
     [ -x "$bin/$program" ] || continue
     expect 1 "unknown option -hlep; did you mean -help; -help lists all" "$bin/$program" -hlep
 done

@@ -395,6 +395,11 @@ static void an_event_before_an_order_is_no_answer_to_it(void **state)
     come_in();
     pass(1001 * MS);
     over(false, "expect login: 0 of 1 came in 1 s");
+    begin("expect login within 1s\nexpect directory within 1s\nforget\nexpect connect within 1s\n",
+          false);
+    come_in();
+    pass(1001 * MS);
+    over(false, "expect connect: 0 of 1");
 }
 
 static void a_failed_expectation_says_what_came(void **state)
@@ -406,6 +411,21 @@ static void a_failed_expectation_says_what_came(void **state)
     pass(3000 * MS);
     over(false, "expect request X: 1 of 2 came in 3 s; seen: 1 connect, 1 login, 1 directory, "
                 "1 request");
+}
+
+static void one_of_several_events_is_enough(void **state)
+{
+    (void)state;
+    begin("expect close|post within 1s\nexpect close|post A within 1s\n", false);
+    come_in();
+    event(FAULT_SEEN_REQUEST, 5, "A");
+    event(FAULT_SEEN_POST, 5, NULL);
+    assert_false(bed.is_over);
+    event(FAULT_SEEN_CLOSE, 5, NULL);
+    over(true, "");
+    begin("expect close|post A within 1s\n", false);
+    pass(1000 * MS);
+    over(false, "expect close|post A: 0 of 1 came");
 }
 
 static void what_is_forbidden_fails_when_it_comes(void **state)
@@ -436,7 +456,13 @@ static void an_application_that_ends_fulfils_nothing(void **state)
     begin("expect exit 3 within 100s\n", false);
     fault_engine_event(bed.engine, 0, &exit);
     over(true, "");
+    begin("forbid login|exit for 100s\n", false);
+    fault_engine_event(bed.engine, 0, &exit);
+    over(false, "has ended");
     begin("forbid login for 100s\n", false);
+    fault_engine_event(bed.engine, 0, &exit);
+    over(true, ""); /* nothing more can come */
+    begin("expect exit within 100s\nforbid exit for 1s\n", false);
     fault_engine_event(bed.engine, 0, &exit);
     over(false, "has ended");
 }
@@ -520,6 +546,7 @@ int main(void)
         TEST(an_expectation_takes_each_event_once),
         TEST(an_event_before_an_order_is_no_answer_to_it),
         TEST(a_failed_expectation_says_what_came),
+        TEST(one_of_several_events_is_enough),
         TEST(what_is_forbidden_fails_when_it_comes),
         TEST(an_application_that_ends_fulfils_nothing),
         TEST(a_loop_runs_as_often_as_it_says),

@@ -48,16 +48,17 @@ static void a_statement_is_a_step(void **state)
                "item A* redirect B.N\n"
                "send * broken noise\n"
                "login refuse  not \t today \n"
-               "expect exit 3 within 2m\n");
+               "expect exit 3 within 2m\n"
+               "forbid request|close|exit X* for 1s\n");
     assert_string_equal(script.about, "The service flaps.");
     assert_string_equal(script.correct, "It asks again. And it marks the items.");
     assert_string_equal(script.skip, "");
-    assert_int_equal(script.count, 6);
+    assert_int_equal(script.count, 7);
     const struct fault_step *step = script.steps;
     assert_int_equal(step[0].verb, FAULT_SERVICE);
     assert_int_equal(step[0].choice, FAULT_SERVICE_DOWN);
     assert_int_equal(step[0].line, 6);
-    assert_int_equal(step[1].kind, FAULT_SEEN_REQUEST);
+    assert_int_equal(step[1].kinds, 1u << FAULT_SEEN_REQUEST);
     assert_string_equal(step[1].name, "IBM.N");
     assert_int_equal(step[1].number, 3);
     assert_int_equal(step[1].duration_ns, 1500000000);
@@ -69,6 +70,9 @@ static void a_statement_is_a_step(void **state)
     assert_true(step[5].has_number);
     assert_int_equal(step[5].number, 3);
     assert_int_equal(step[5].duration_ns, 120000000000);
+    assert_int_equal(step[6].kinds,
+                     1u << FAULT_SEEN_REQUEST | 1u << FAULT_SEEN_CLOSE | 1u << FAULT_SEEN_EXIT);
+    assert_string_equal(step[6].name, "X*");
 }
 
 static void repeat_and_end_find_each_other(void **state)
@@ -94,6 +98,8 @@ static void an_error_names_line_and_column(void **state)
     must_fail("service A sideways\n", 1, 11, "none of: up, down");
     must_fail("wait 1s 2s\n", 1, 9, "too much");
     must_fail("expect logn within 1s\n", 1, 8, "none of");
+    must_fail("expect login|logn within 1s\n", 1, 14, "\"logn\" is none of");
+    must_fail("expect login| within 1s\n", 1, 14, "\"\" is none of");
     must_fail("expect login 1s\n", 1, 16, "within");
     must_fail("forbid login within 1s\n", 1, 21, "\"for\"");
     must_fail("expect ping X within 1s\n", 1, 13, "expected");

@@ -20,4 +20,12 @@ char *tool_file_read(const char *path, size_t max, size_t *length);
 int tool_dictionary_load(const char *folder, struct rwf_dictionary **out, char *error,
                          size_t error_size);
 
+/* The same, with `version` in place of the versions that the heads of the files have. */
+int tool_dictionary_load_version(const char *folder, const char *version,
+                                 struct rwf_dictionary **out, char *error, size_t error_size);
+
+/* The folder conf of the tree in which this program was built, or the installed one: that which
+ * has `file`. NULL: neither has it. */
+const char *tool_conf_folder(const char *file, char *out, size_t size);
+
 #endif

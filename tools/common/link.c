@@ -19,6 +19,7 @@ struct link {
     void *owner;
     int descriptor; /* that `watch` is for */
     unsigned read_factor;
+    bool is_paused;
     uint64_t due_ns; /* what the timer runs for */
 };
 
@@ -42,6 +43,8 @@ static void on_time(void *owner)
 /* Tell the loop what this session waits for now. */
 static void settle(struct link *link)
 {
+    if (link->is_paused)
+        return;
     int descriptor = client_session_descriptor(link->session);
     unsigned wants = client_session_wants(link->session);
     unsigned events =
@@ -74,8 +77,8 @@ static void turn(struct link *link)
     size_t count;
 
     md_trace_turn();
-    while ((count = client_session_turn(link->session, md_clock_mono_ns(), events, EVENT_MAX)) >
-           0) {
+    while (!link->is_paused && (count = client_session_turn(link->session, md_clock_mono_ns(),
+                                                            events, EVENT_MAX)) > 0) {
         size_t first = 0;
         if (events[0].kind == RSSL_EVENT_OPENED) {
             link->ops->on_open(link->owner);
@@ -94,6 +97,8 @@ static void turn(struct link *link)
             break; /* unread: the deadline is 0, and the loop comes back after the others */
         bytes_in = now_in;
     }
+    if (link->is_paused)
+        return;
     (void)client_session_flush(link->session, md_clock_mono_ns());
     settle(link);
 }
@@ -157,6 +162,22 @@ void link_close(struct link *link)
 void link_set_read_factor(struct link *link, unsigned reads)
 {
     link->read_factor = reads;
+}
+
+void link_pause(struct link *link, bool is_paused)
+{
+    if (link->is_paused == is_paused)
+        return;
+    link->is_paused = is_paused;
+    if (!is_paused) {
+        link_start(link);
+        return;
+    }
+    md_loop_fd_remove(link->watch); /* a hang-up would be reported again and again */
+    link->watch = NULL;
+    link->descriptor = -1;
+    link->due_ns = MD_NEVER;
+    md_loop_timer_stop(link->timer);
 }
 
 struct client_session *link_session(struct link *link)

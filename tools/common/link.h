@@ -37,6 +37,9 @@ void link_close(struct link *link); /* in good order; on_closed follows */
 /* At most this many reads for one readiness; 0: as many as there is to read. */
 void link_set_read_factor(struct link *link, unsigned reads);
 
+/* Neither reads nor writes nor pings until it goes on: for who plays a program that hangs. */
+void link_pause(struct link *link, bool is_paused);
+
 struct client_session *link_session(struct link *link);
 
 #endif

@@ -6,15 +6,6 @@
 #include "inside.h"
 #include "rmds/rwf_types.h"
 
-struct fault_service_state *fault_service_find(struct fault_engine *engine, const char *name)
-{
-    for (size_t i = 0; i < engine->service_count; i++) {
-        if (strcmp(engine->services[i].name, name) == 0)
-            return &engine->services[i];
-    }
-    return NULL;
-}
-
 /* ---- the end of a client ---- */
 
 void fault_forget(struct fault_engine *engine, unsigned client)

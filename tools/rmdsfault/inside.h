@@ -105,7 +105,6 @@ uint32_t fault_seen_take(struct fault_engine *engine, uint64_t from, const struc
 void fault_seen_describe(const struct fault_engine *engine, uint64_t from, char *out, size_t size);
 
 /* clients.c: connections, and the answers that have a client */
-struct fault_service_state *fault_service_find(struct fault_engine *engine, const char *name);
 void fault_must(struct fault_engine *engine, const struct fault_action *action);
 void fault_drop(struct fault_engine *engine, unsigned client);
 void fault_forget(struct fault_engine *engine, unsigned client);

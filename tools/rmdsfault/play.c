@@ -17,10 +17,17 @@ static void step_text(const struct fault_step *step, char *out, size_t size)
     bool has_event = step->verb == FAULT_EXPECT || step->verb == FAULT_FORBID;
     bool is_any = strcmp(step->name, "*") == 0;
 
-    (void)snprintf(out, size, "%s%s%s%s%.60s", fault_verb_name((enum fault_verb)step->verb),
-                   has_event ? " " : "",
-                   has_event ? fault_seen_name((enum fault_seen)step->kind) : "",
-                   has_event && is_any ? "" : " ", has_event && is_any ? "" : step->name);
+    size_t used = (size_t)snprintf(out, size, "%s", fault_verb_name((enum fault_verb)step->verb));
+    const char *between = " ";
+    for (unsigned kind = 0; has_event && kind < FAULT_SEEN_KINDS && used < size; kind++) {
+        if (!(step->kinds >> kind & 1u))
+            continue;
+        used += (size_t)snprintf(out + used, size - used, "%s%s", between,
+                                 fault_seen_name((enum fault_seen)kind));
+        between = "|";
+    }
+    if (used < size && step->name[0] && !(has_event && is_any))
+        (void)snprintf(out + used, size - used, " %.60s", step->name);
 }
 
 static void tell(struct fault_engine *engine, enum fault_act kind, bool is_on, unsigned line,
@@ -52,6 +59,11 @@ static void finish(struct fault_engine *engine, const struct fault_step *step, e
 
 /* ---- waiting ---- */
 
+static uint32_t wanted(const struct fault_step *step)
+{
+    return step->has_number ? 1 : step->number;
+}
+
 /* Why an expectation cannot come true or a ban was broken. */
 static void describe(const struct fault_engine *engine, const struct fault_step *step, char *out,
                      size_t size)
@@ -66,14 +78,8 @@ static void describe(const struct fault_engine *engine, const struct fault_step 
     else if (step->verb == FAULT_FORBID)
         (void)snprintf(out, size, "it came %u times; seen: %s", play->found, seen);
     else
-        (void)snprintf(out, size, "%u of %u came in %.3g s; seen: %s", play->found,
-                       step->has_number ? 1 : step->number,
+        (void)snprintf(out, size, "%u of %u came in %.3g s; seen: %s", play->found, wanted(step),
                        (double)step->duration_ns / (double)SECOND_NS, seen);
-}
-
-static uint32_t wanted(const struct fault_step *step)
-{
-    return step->kind == FAULT_SEEN_EXIT ? 1 : step->number;
 }
 
 static enum outcome start_waiting(struct fault_engine *engine, uint64_t now_ns,
@@ -101,9 +107,10 @@ static enum outcome look(struct fault_engine *engine, uint64_t now_ns,
             return DONE;
         return is_over || play->has_exited ? FAILED : WAITS;
     case FAULT_FORBID:
-        if (play->found >= wanted(step) || (play->has_exited && step->kind != FAULT_SEEN_EXIT))
+        if (play->found >= wanted(step) ||
+            (play->has_exited && (step->kinds >> FAULT_SEEN_EXIT & 1u)))
             return FAILED;
-        return is_over ? DONE : WAITS;
+        return is_over || play->has_exited ? DONE : WAITS; /* nothing more can come */
     default:
         return is_over ? DONE : WAITS;
     }
@@ -200,6 +207,8 @@ static void order(struct fault_engine *engine, uint64_t now_ns, const struct fau
         break;
     case FAULT_DISCONNECT:
         drop_all(engine);
+        break;
+    case FAULT_FORGET: /* what came so far fulfils nothing */
         break;
     case FAULT_LISTEN:
     case FAULT_SILENCE:

@@ -51,8 +51,10 @@ static const struct grammar {
     [FAULT_DOUBLE] = { "double", "u", NULL, 0, FAULT_RATE_MAX, "double N" },
     [FAULT_END] = { "end", "", NULL, 0, 0, "end" },
     [FAULT_EXPECT] = { "expect", "sd", NULL, 0, 0,
-                       "expect EVENT [NAME] [times N] within DURATION" },
-    [FAULT_FORBID] = { "forbid", "sd", NULL, 0, 0, "forbid EVENT [NAME] [times N] for DURATION" },
+                       "expect EVENT|... [NAME] [times N] within DURATION" },
+    [FAULT_FORBID] = { "forbid", "sd", NULL, 0, 0,
+                       "forbid EVENT|... [NAME] [times N] for DURATION" },
+    [FAULT_FORGET] = { "forget", "", NULL, 0, 0, "forget" },
     [FAULT_GAP] = { "gap", "d", NULL, 0, 0, "gap DURATION" },
     [FAULT_ITEM] = { "item", "na", NULL, 0, 0,
                      "item NAME image|ignore|half|stale|closed|recover|not-found|not-entitled|"
@@ -84,11 +86,6 @@ const char *fault_verb_name(enum fault_verb verb)
 const char *fault_seen_name(enum fault_seen kind)
 {
     return seen_words[kind];
-}
-
-const char *fault_broken_name(enum fault_broken kind)
-{
-    return broken_words[kind];
 }
 
 const char *fault_script_help(void)
@@ -164,11 +161,18 @@ static int copy_word(const struct line *line, char *out, size_t max)
     return MD_OK;
 }
 
-static int choose(struct line *line, const char *const *words, uint8_t *out)
+static int none_of(const struct line *line, const char *const *words)
 {
     char list[160];
     size_t used = 0;
 
+    for (size_t i = 0; words[i] && used < sizeof(list); i++)
+        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", words[i]);
+    return wrong(line, "\"%.*s\" is none of: %s", shown(line), line->word, list);
+}
+
+static int choose(struct line *line, const char *const *words, uint8_t *out)
+{
     if (take(line)) {
         for (size_t i = 0; words[i]; i++) {
             if (word_is(line, words[i])) {
@@ -177,9 +181,7 @@ static int choose(struct line *line, const char *const *words, uint8_t *out)
             }
         }
     }
-    for (size_t i = 0; words[i] && used < sizeof(list); i++)
-        used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%s", i ? ", " : "", words[i]);
-    return wrong(line, "\"%.*s\" is none of: %s", shown(line), line->word, list);
+    return none_of(line, words);
 }
 
 /* Digits of the word from *at on. */
@@ -272,17 +274,34 @@ static int take_answer(struct line *line, struct fault_step *step)
     return MD_OK;
 }
 
-static bool has_name(uint8_t kind)
+#define BIT(kind) (1u << (kind))
+
+/* "request", or several: "request|close". */
+static int take_kinds(struct line *line, uint16_t *out)
 {
-    return kind == FAULT_SEEN_REQUEST || kind == FAULT_SEEN_REISSUE || kind == FAULT_SEEN_CLOSE ||
-           kind == FAULT_SEEN_POST || kind == FAULT_SEEN_LOGIN;
+    (void)take(line);
+    const char *end = line->word + line->length;
+
+    for (*out = 0; line->word <= end;) {
+        const char *bar = memchr(line->word, '|', (size_t)(end - line->word));
+        unsigned kind = 0;
+        line->length = (size_t)((bar ? bar : end) - line->word);
+        while (seen_words[kind] && !word_is(line, seen_words[kind]))
+            kind++;
+        if (!seen_words[kind])
+            return none_of(line, seen_words);
+        *out = (uint16_t)(*out | BIT(kind));
+        line->word += line->length + 1;
+    }
+    return MD_OK;
 }
 
-/* EVENT [NAME] [times N] within|for; the duration is the next letter's. */
+/* EVENT|EVENT [NAME] [times N] within|for; the duration is the next letter's. */
 static int take_seen(struct line *line, struct fault_step *step)
 {
     const char *last = step->verb == FAULT_EXPECT ? "within" : "for";
-    int rc = choose(line, seen_words, &step->kind);
+    int rc = take_kinds(line, &step->kinds);
+    bool is_exit = step->kinds == BIT(FAULT_SEEN_EXIT);
 
     step->number = 1;
     memcpy(step->name, "*", 2);
@@ -290,7 +309,7 @@ static int take_seen(struct line *line, struct fault_step *step)
         return rc;
     bool is_there = take(line);
     if (is_there && !word_is(line, last) && !word_is(line, "times")) {
-        if (step->kind == FAULT_SEEN_EXIT) {
+        if (is_exit) {
             uint64_t code;
             size_t at = 0;
             if (!digits(line, &at, 255, &code) || at != line->length)
@@ -298,7 +317,7 @@ static int take_seen(struct line *line, struct fault_step *step)
                              line->word);
             step->has_number = true;
             step->number = (uint32_t)code;
-        } else if (!has_name(step->kind)) {
+        } else if (!(step->kinds & FAULT_SEEN_NAMED)) {
             return wrong(line, "\"%.*s\": \"%s\" or \"times\" is expected", shown(line), line->word,
                          last);
         } else if ((rc = copy_word(line, step->name, FAULT_NAME_MAX)) != MD_OK) {
@@ -307,7 +326,7 @@ static int take_seen(struct line *line, struct fault_step *step)
         is_there = take(line);
     }
     if (is_there && word_is(line, "times")) {
-        if (step->kind == FAULT_SEEN_EXIT)
+        if (is_exit)
             return wrong(line, "the application exits only once");
         rc = take_number(line, 1, FAULT_RATE_MAX, &step->number);
         if (rc != MD_OK)

@@ -19,6 +19,13 @@
 #define FAULT_PARTS_MAX    32u
 #define FAULT_DURATION_MAX (3600ull * 1000000000ull)
 
+/* Exit codes beside those of enum md_exit. */
+enum fault_exit {
+    FAULT_EXIT_WRONG = 10,       /* the application did not do what is correct */
+    FAULT_EXIT_NOT_STARTED = 11, /* it could not be started */
+    FAULT_EXIT_SKIPPED = 77,
+};
+
 enum fault_verb {
     FAULT_DELAY,
     FAULT_DICTIONARY,
@@ -27,6 +34,7 @@ enum fault_verb {
     FAULT_END,
     FAULT_EXPECT,
     FAULT_FORBID,
+    FAULT_FORGET,
     FAULT_GAP,
     FAULT_ITEM,
     FAULT_LISTEN,
@@ -109,12 +117,17 @@ enum fault_seen {
     FAULT_SEEN_EXIT,
 };
 #define FAULT_SEEN_KINDS 12
+/* Those with the name of an item or a user. */
+#define FAULT_SEEN_NAMED                                                                           \
+    (1u << FAULT_SEEN_LOGIN | 1u << FAULT_SEEN_REQUEST | 1u << FAULT_SEEN_REISSUE |                \
+     1u << FAULT_SEEN_CLOSE | 1u << FAULT_SEEN_POST)
 
 struct fault_step {
     uint8_t verb;   /* enum fault_verb */
     uint8_t choice; /* of the verb's words; on, off: 1, 0 */
-    uint8_t kind;   /* expect, forbid: enum fault_seen; send broken: enum fault_broken */
+    uint8_t kind;   /* send broken: enum fault_broken */
     bool has_number;
+    uint16_t kinds; /* expect, forbid: a bit for each enum fault_seen */
     uint16_t line;
     uint16_t other;  /* repeat: its end; end: its repeat */
     uint32_t number; /* times, parts, rate, one in so many, exit code */
@@ -150,7 +163,6 @@ bool fault_pattern_matches(const char *pattern, const char *name);
 
 const char *fault_verb_name(enum fault_verb verb);
 const char *fault_seen_name(enum fault_seen kind);
-const char *fault_broken_name(enum fault_broken kind);
 
 /* The grammar, a line for each statement: for the help. */
 const char *fault_script_help(void);

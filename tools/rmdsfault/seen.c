@@ -19,11 +19,11 @@ struct seen *fault_seen_add(struct fault_engine *engine, const struct fault_even
 
 bool fault_seen_fits(const struct seen *seen, const struct fault_step *step)
 {
-    if (seen->is_taken || seen->kind != step->kind)
+    if (seen->is_taken || !(step->kinds >> seen->kind & 1u))
         return false;
     if (seen->kind == FAULT_SEEN_EXIT)
         return !step->has_number || step->number == seen->code;
-    return fault_pattern_matches(step->name, seen->name);
+    return !(FAULT_SEEN_NAMED >> seen->kind & 1u) || fault_pattern_matches(step->name, seen->name);
 }
 
 /* The oldest event from `from` on that the ring still has. */
