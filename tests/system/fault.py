@@ -38,7 +38,6 @@ SEQUENCE = {
     "updates-out-of-order": r"[1-9]\d* out of order, 0 wrong",
     "provider-dies-under-load": WHOLE,
     "service-flaps": WHOLE,
-    "image-in-many-parts": WHOLE,
 }
 
 

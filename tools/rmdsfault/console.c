@@ -120,7 +120,7 @@ static void take_line(struct talker *talker, const char *line, size_t length)
         md_loop_stop(talker->console->provider->loop);
     } else if (length == 2 && memcmp(line, "st", 2) == 0) {
         show_state(talker);
-    } else if (length == 4 && memcmp(line, "help", 4) == 0) {
+    } else if (length == 4 && memcmp(line, "help", 4) == 0 && talker->fd == STDIN_FILENO) {
         (void)snprintf(text, sizeof(text), "%s  st\n  q\n", fault_script_help());
         reply(talker, text);
     } else {
@@ -288,16 +288,14 @@ int console_tell(const char *path, const char *line)
             close(fd);
         return MD_EXIT_FILE;
     }
-    (void)shutdown(fd, SHUT_WR);
     for (ssize_t n = 1; n > 0 && used < sizeof(answer) - 1;) {
         n = read(fd, answer + used, sizeof(answer) - 1 - used);
         used += n > 0 ? (size_t)n : 0;
-        if (memchr(answer, '\n', used) && strcmp(line, "help") != 0)
+        if (memchr(answer, '\n', used))
             break;
     }
     close(fd);
     answer[used] = 0;
     fputs(answer, stdout);
-    return strncmp(answer, "ok", 2) == 0 || strcmp(line, "help") == 0 ? MD_EXIT_OK
-                                                                      : FAULT_EXIT_WRONG;
+    return strncmp(answer, "ok", 2) == 0 ? MD_EXIT_OK : FAULT_EXIT_WRONG;
 }

@@ -177,10 +177,10 @@ static int start(struct app *app, const struct fault_script *script,
         return rc;
     (void)md_loop_signal_add(app->loop, SIGINT, on_signal, app, &app->signals[0]);
     (void)md_loop_signal_add(app->loop, SIGTERM, on_signal, app, &app->signals[1]);
-    printf(PROGRAM ": listening on port %u\n", app->provider.config.port);
-    fflush(stdout);
     if (app->is_live && console_start(&app->provider, w->control, &app->console) != MD_OK)
         return MD_EXIT_FILE;
+    printf(PROGRAM ": listening on port %u\n", app->provider.config.port);
+    fflush(stdout);
     provider_go(&app->provider);
     if (words->count <= 2)
         return MD_OK;
