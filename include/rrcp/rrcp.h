@@ -44,6 +44,8 @@ struct rrcp;
 #define RRCP_USER_MAX          64
 #define RRCP_TOPIC_USER_DOWN   0xfffffffeu /* reserved: only the engine sends to it */
 #define RRCP_BUFFER_NONE       UINT32_MAX
+#define RRCP_MESH_SEEDS_MAX    64
+#define RRCP_MESH_PEERS_MAX    64
 
 /*
  * A transport's address of a node. The engine stores and compares it, but never interprets it.
@@ -84,6 +86,18 @@ struct rrcp_key {
 enum rrcp_cipher {
     RRCP_CIPHER_AES_128_GCM = 2,
     RRCP_CIPHER_AES_256_GCM = 3,
+};
+
+/*
+ * A mesh: the network has no group, so what is for the group goes to each live peer alone. The
+ * shell asks rrcp_group() where that is. Nodes know the addresses of some others (seeds) and learn
+ * the rest from them; all addresses of a mesh have the same length.
+ */
+struct rrcp_mesh_config {
+    bool is_on;
+    uint32_t seed_count;
+    struct rrcp_address self; /* where this node is reached, as others see it */
+    struct rrcp_address seeds[RRCP_MESH_SEEDS_MAX];
 };
 
 /* rrcp_config_init() sets the defaults named here. The caller must set network and node. */
@@ -159,6 +173,9 @@ struct rrcp_config {
     enum rrcp_cipher cipher; /* AES-128; of what is sent: what comes may use either */
     bool encrypts;           /* false: packets are authenticated only; what comes may be either */
     uint64_t first_counter;  /* 0; of the first packet, for tests of large ones */
+
+    struct rrcp_mesh_config mesh; /* off; needs path_count 1, and peers_max of
+                                   * RRCP_MESH_PEERS_MAX at most */
 };
 
 void rrcp_config_init(struct rrcp_config *config);
@@ -178,6 +195,8 @@ enum rrcp_note {
     RRCP_NOTE_FLOW_RECEIVER_LOST, /* flow control gave up a receiver without progress */
     RRCP_NOTE_USERS_EXHAUSTED,
     RRCP_NOTE_COUNTER_EXHAUSTED, /* 2^47 packets are sealed: begin a new session */
+    RRCP_NOTE_MESH_TRANSLATED,   /* a node's packets have another source than its own address */
+    RRCP_NOTE_MESH_UNKNOWN,      /* a node that nobody named wants to join the mesh */
     RRCP_NOTE_count
 };
 
@@ -253,8 +272,9 @@ int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count);
 struct rrcp_arrival {
     const uint8_t *bytes; /* must stay until rrcp_event has returned 0 */
     uint32_t length;
-    uint8_t path;  /* the network: 0, or 1 of a redundant pair */
-    bool is_group; /* by multicast or broadcast */
+    uint8_t path;    /* the network: 0, or 1 of a redundant pair */
+    bool is_group;   /* by multicast or broadcast */
+    bool is_invited; /* mesh: the operator names its source, which may introduce itself */
     const struct rrcp_address *from;
 };
 
@@ -324,6 +344,10 @@ struct rrcp_packet {
  * completes_late until rrcp_sent() (`to` only until the next rrcp_output()). 0: nothing to send.
  */
 int rrcp_output(struct rrcp *r, uint64_t now_ns, struct rrcp_packet out[], int max);
+
+/* Mesh: the addresses that `to` NULL stands for. They change only when the version does. */
+uint32_t rrcp_group_version(const struct rrcp *r);
+int rrcp_group(const struct rrcp *r, struct rrcp_address out[], int max);
 
 /* With completes_late: the transport no longer uses these buffers. */
 void rrcp_sent(struct rrcp *r, const uint32_t buffers[], int count);
@@ -413,6 +437,7 @@ struct rrcp_counters {
     uint64_t keys_refused; /* packets of strangers beyond the budget for session keys */
     uint64_t challenges_refused, answers_sent, answers_refused, echoes_rcvd, byes_false, rejoins;
     uint64_t byes_sent, byes_rcvd, hsm_sent, hsm_rcvd;
+    uint64_t mesh_probes, mesh_refused, mesh_full, mesh_forgotten;
     uint64_t ncf_sent[4], ncf_rcvd[4]; /* by reason 1..3 */
     uint64_t nak_damped, nak_bad, nak_dropped_rate, nak_override;
     uint64_t repairs_unicast, repairs_multicast, repairs_busy;
@@ -450,6 +475,20 @@ struct rrcp_peer_info {
 
 /* Describes peer number `index` (0..peers_now-1). False: no such peer. */
 bool rrcp_peer_info(const struct rrcp *r, uint32_t index, struct rrcp_peer_info *out);
+
+struct rrcp_mesh_info {
+    struct rrcp_address address;
+    uint64_t session; /* of the live peer there; 0: there is none */
+    bool is_seed;
+    uint32_t probes; /* since it had a peer */
+};
+
+/* Describes address number `index` that a node of a mesh knows. False: no such address. */
+bool rrcp_mesh_info(const struct rrcp *r, uint32_t index, struct rrcp_mesh_info *out);
+
+/* The last node that RRCP_NOTE_MESH_... was about: the source of its packets, and the address that
+ * it says it has. */
+void rrcp_mesh_refused(const struct rrcp *r, struct rrcp_address *from, struct rrcp_address *self);
 
 /* Where the last packet of another protocol version came from, and its version. 0: there was none.
  */

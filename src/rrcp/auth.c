@@ -10,6 +10,7 @@
 #include "base/writer.h"
 #include "challenge.h"
 #include "common.h"
+#include "mesh.h"
 
 /*
  * Each session has a key of its own, made of the group's key and the session's number. Every packet
@@ -111,7 +112,8 @@ static enum key_class class_of(const struct rrcp *r, const struct packet_view *v
     if (view->type == PACKET_BEACON && rrcp_packet_body(view) < 0 &&
         rrcp_challenge_holds(r, view, arrival, STRANGER_ROUND))
         return KEY_PROOF;
-    return arrival->is_group ? KEY_GROUP : KEY_UNICAST;
+    return arrival->is_group || (r->config.mesh.is_on && rrcp_mesh_knows(r, arrival)) ? KEY_GROUP
+                                                                                      : KEY_UNICAST;
 }
 
 /* A session without a peer: its key stays in a small table, and making one has a price. */

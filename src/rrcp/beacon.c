@@ -10,6 +10,7 @@
 #include "common.h"
 #include "control.h"
 #include "doubt.h"
+#include "mesh.h"
 #include "peers.h"
 #include "receive.h"
 #include "sender.h"
@@ -63,7 +64,7 @@ static uint32_t pad(const struct rrcp *r, struct packet_beacon *p, uint32_t pos)
     uint8_t *bytes = (uint8_t *)p;
     uint8_t count = 0;
 
-    while (r->chunks_end_max - pos >= 2 && count < UINT8_MAX) {
+    while (r->chunks_end_max - pos >= 2 && count < UINT8_MAX - p->tlv_count) {
         uint32_t length = r->chunks_end_max - pos - 2;
 
         if (length > UINT8_MAX)
@@ -74,7 +75,7 @@ static uint32_t pad(const struct rrcp *r, struct packet_beacon *p, uint32_t pos)
         pos += 2 + length;
         count++;
     }
-    p->tlv_count = count;
+    p->tlv_count = (uint8_t)(p->tlv_count + count);
     return pos;
 }
 
@@ -109,7 +110,10 @@ static void send_beacon(struct rrcp *r, uint64_t interval_ns)
     if (!p)
         return;
     uint32_t length = fill_beacon(r, p, interval_ns);
+    uint8_t *bytes = (uint8_t *)p;
 
+    length += rrcp_mesh_write_self(r, p, bytes + length);
+    length += rrcp_mesh_write_members(r, p, bytes + length, bytes + r->chunks_end_max);
     if (r->now_ns >= s->pad_due_ns) {
         s->pad_due_ns = r->now_ns + PAD_NS;
         length = pad(r, p, length);
@@ -119,9 +123,24 @@ static void send_beacon(struct rrcp *r, uint64_t interval_ns)
     r->counters.beacons_sent++;
 }
 
-/* The answer is never longer than the challenge, and goes where that came from. */
+/* Mesh: a beacon to one address. */
+static void send_probe(struct rrcp *r, const struct rrcp_address *to)
+{
+    uint32_t buffer;
+    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
+
+    if (!p)
+        return;
+    uint32_t length = fill_beacon(r, p, r->sender.beacon_wait_ns);
+
+    md_put_be16(p->state, beacon_state(r) | BEACON_STATE_PROBE);
+    length += rrcp_mesh_write_self(r, p, (uint8_t *)p + length);
+    rrcp_control_send_to(r, buffer, length, 0, to);
+}
+
+/* The answer is never longer than the challenge, but in a mesh, and goes where that came from. */
 static void answer(struct rrcp *r, const struct packet_view *view,
-                   const struct rrcp_arrival *arrival)
+                   const struct rrcp_arrival *arrival, bool is_peer)
 {
     uint32_t buffer;
     struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
@@ -137,8 +156,11 @@ static void answer(struct rrcp *r, const struct packet_view *view,
     tlv[1] = sizeof(*echo);
     md_put_be64(echo->session, view->session);
     memcpy(echo->nonce, view->solicit->nonce, sizeof(echo->nonce));
-    rrcp_control_send_to(r, buffer, length + 2 + (uint32_t)sizeof(*echo), arrival->path & 1,
-                         arrival->from);
+    if (r->config.mesh.is_on && !is_peer)
+        md_put_be16(p->state, beacon_state(r) | BEACON_STATE_PROBE);
+    length += 2 + (uint32_t)sizeof(*echo);
+    length += rrcp_mesh_write_self(r, p, (uint8_t *)p + length);
+    rrcp_control_send_to(r, buffer, length, arrival->path & 1, arrival->from);
     r->counters.answers_sent++;
 }
 
@@ -252,9 +274,12 @@ static void send_hsm(struct rrcp *r)
 void rrcp_beacon_tick(struct rrcp *r)
 {
     struct rrcp_sender *s = &r->sender;
+    const struct rrcp_address *to;
 
     if (s->is_stopped)
         return;
+    while (s->stop_reason == 0 && (to = rrcp_mesh_probe(r)) != NULL)
+        send_probe(r, to);
     if (s->beacon_due_ns <= r->now_ns)
         next_beacon(r);
     if (s->hsm_due_ns <= r->now_ns) {
@@ -272,6 +297,8 @@ uint64_t rrcp_beacon_deadline(const struct rrcp *r)
 
     if (s->is_stopped)
         return RRCP_NEVER;
+    if (s->stop_reason == 0)
+        due_ns = rrcp_min(due_ns, r->mesh.due_ns);
     due_ns = rrcp_min(due_ns, s->hsm_due_ns);
     if (s->bye_due_ns != RRCP_NEVER)
         due_ns = rrcp_min(due_ns, s->send_next < s->next_seq ? s->bye_due_ns + FLUSH_NS_MAX
@@ -300,8 +327,11 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         if (peer->state != PEER_LIVE)
             return;
     }
+    if (!rrcp_mesh_shows_life(r, view))
+        return;
     rrcp_receive_announce(r, peer, next);
     rrcp_receive_trail(r, peer, trail);
+    rrcp_mesh_learn(r, view);
 }
 
 void rrcp_bye_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
@@ -344,6 +374,10 @@ void rrcp_solicit_input(struct rrcp *r, const struct rrcp_peer *peer,
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
+    if (!peer && r->config.mesh.is_on && !rrcp_mesh_knows(r, arrival)) {
+        rrcp_drop(r, RRCP_DROP_UNKNOWN);
+        return;
+    }
     if (may_answer(r, peer, arrival))
-        answer(r, view, arrival);
+        answer(r, view, arrival, peer != NULL);
 }

@@ -462,6 +462,24 @@ static const char *check_memory(const struct rrcp *r, struct tally *t)
     return NULL;
 }
 
+/* Each live peer has its address in the book, under its session unless another took the place. */
+static const char *check_mesh(const struct rrcp *r)
+{
+    const struct rrcp_mesh *m = &r->mesh;
+    uint32_t with_peer = 0;
+
+    REQUIRE(m->count <= MESH_BOOK_MAX);
+    for (uint32_t i = 0; i < m->count; i++) {
+        REQUIRE(m->entries[i].address.length == r->config.mesh.self.length);
+        with_peer += m->entries[i].session != 0;
+        for (uint32_t j = 0; j < i; j++)
+            REQUIRE(memcmp(m->entries[i].address.bytes, m->entries[j].address.bytes,
+                           r->config.mesh.self.length) != 0);
+    }
+    REQUIRE(with_peer <= r->live_count);
+    return NULL;
+}
+
 const char *rrcp_check(const struct rrcp *r)
 {
     struct tally t = { 0 };
@@ -470,6 +488,7 @@ const char *rrcp_check(const struct rrcp *r)
     REQUIRE_ALL(check_sender(r, &t));
     REQUIRE_ALL(check_users(r));
     REQUIRE_ALL(check_peers(r, &t));
+    REQUIRE_ALL(check_mesh(r));
     if (r->self_unicast)
         REQUIRE_ALL(check_queue(&t, r->self_unicast));
     REQUIRE_ALL(check_items(r, &t));

@@ -50,6 +50,23 @@ static bool within(uint64_t value, uint64_t low, uint64_t high)
     return value >= low && value <= high;
 }
 
+/* The addresses of a node must fit a TLV of its beacon. */
+static bool mesh_fits(const struct rrcp_config *c)
+{
+    const struct rrcp_mesh_config *mesh = &c->mesh;
+
+    if (!mesh->is_on)
+        return true;
+    if (c->path_count != 1 || c->peers_max > RRCP_MESH_PEERS_MAX ||
+        mesh->seed_count > RRCP_MESH_SEEDS_MAX ||
+        !within(mesh->self.length, 1, RRCP_ADDRESS_BYTES_MAX))
+        return false;
+    for (uint32_t i = 0; i < mesh->seed_count; i++)
+        if (mesh->seeds[i].length != mesh->self.length)
+            return false;
+    return true;
+}
+
 int rrcp_config_check(const struct rrcp_config *c)
 {
     if (!c->network || !c->node || !within(strlen(c->node), 1, RRCP_NODE_NAME_MAX))
@@ -80,7 +97,7 @@ int rrcp_config_check(const struct rrcp_config *c)
         return MD_ERR_RANGE;
     if (c->cipher != RRCP_CIPHER_AES_128_GCM && c->cipher != RRCP_CIPHER_AES_256_GCM)
         return MD_ERR_RANGE;
-    if (c->key_count > RRCP_KEY_MAX || (c->congestion && !c->data_rate))
+    if (c->key_count > RRCP_KEY_MAX || (c->congestion && !c->data_rate) || !mesh_fits(c))
         return MD_ERR_RANGE;
     return MD_OK;
 }
@@ -116,6 +133,10 @@ const char *rrcp_note_text(enum rrcp_note note)
         return "all user ports of this run are used up: restart rrcpd";
     case RRCP_NOTE_COUNTER_EXHAUSTED:
         return "the packet counters of this session are nearly used up: a new session is needed";
+    case RRCP_NOTE_MESH_TRANSLATED:
+        return "a node behind address translation is refused";
+    case RRCP_NOTE_MESH_UNKNOWN:
+        return "a node that is not in peers, and that no member has named, is refused";
     case RRCP_NOTE_count:
         break;
     }

@@ -15,7 +15,7 @@
  */
 static inline uint32_t rrcp_crowd(const struct rrcp_config *config, uint32_t peers)
 {
-    uint32_t others = peers > 0 ? peers - 1 : 0;
+    uint32_t others = peers > 0 && !config->mesh.is_on ? peers - 1 : 0; /* a mesh repairs to one */
 
     return config->retry == RRCP_RETRY_FIXED || others > CROWD_FULL ? CROWD_FULL : others;
 }

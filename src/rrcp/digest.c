@@ -155,6 +155,10 @@ uint64_t rrcp_digest(const struct rrcp *r)
     add(&d, r->item_head);
     add(&d, r->item_tail);
     add(&d, r->window_count);
+    for (uint32_t i = 0; i < r->mesh.count; i++) {
+        add_bytes(&d, r->mesh.entries[i].address.bytes, r->mesh.entries[i].address.length);
+        add(&d, r->mesh.entries[i].session);
+    }
     add(&d, r->assembly_bytes);
     add(&d, r->unicast_bytes);
     return d.sum;

@@ -13,6 +13,7 @@
 #include "config.h"
 #include "deliver.h"
 #include "doubt.h"
+#include "mesh.h"
 #include "output.h"
 #include "peer_table.h"
 #include "peers.h"
@@ -86,6 +87,7 @@ int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, st
         return err;
     }
     rrcp_beacon_init(r);
+    rrcp_mesh_init(r);
     *out = r;
     return MD_OK;
 }
@@ -138,6 +140,11 @@ static void ask_stranger(struct rrcp *r, const struct packet_view *view,
 
     if (view->type != PACKET_SOLICIT)
         rrcp_drop(r, RRCP_DROP_UNKNOWN);
+    if (r->config.mesh.is_on) {
+        if (!is_leaving && rrcp_mesh_admits(r, view, arrival))
+            rrcp_challenge_stranger(r, view->session, arrival);
+        return;
+    }
     if (arrival->is_group && !is_leaving && !(view->flags & PACKET_FLAG_RETRANS) &&
         (view->type == PACKET_BEACON || view->type == PACKET_DATA))
         rrcp_challenge_stranger(r, view->session, arrival);
@@ -190,7 +197,8 @@ static struct rrcp_peer *meet(struct rrcp *r, const struct packet_view *view,
         ask_stranger(r, view, arrival);
         return NULL;
     }
-    if (md_be16(view->beacon->state) & BEACON_STATE_LEAVING) {
+    if ((md_be16(view->beacon->state) & BEACON_STATE_LEAVING) ||
+        (r->config.mesh.is_on && !rrcp_mesh_admits(r, view, arrival))) {
         rrcp_drop(r, RRCP_DROP_UNKNOWN);
         return NULL;
     }
@@ -341,10 +349,10 @@ static void arrive(struct rrcp *r, const struct rrcp_arrival *arrival)
         return;
     r->counters.bytes_rcvd += arrival->length;
     r->is_group_arrival = arrival->is_group;
-    if (r->is_fresh_arrival) {
+    if (r->is_fresh_arrival && rrcp_mesh_shows_life(r, &view)) {
         peer->heard_ns = r->now_ns;
         peer->path = arrival->path & 1;
-        if (arrival->is_group)
+        if (arrival->is_group || r->config.mesh.is_on)
             peer->group_ns = r->now_ns;
         if (r->config.path_count > 1)
             path_heard(r, peer->path);

@@ -52,9 +52,12 @@ enum packet_type {
 #define BEACON_STATE_LEAVING 2
 #define BEACON_STATE_NO_DATA 4
 #define BEACON_STATE_FLOW    8
+#define BEACON_STATE_PROBE   16
 
 #define BEACON_TLV_PADDING   4
 #define BEACON_TLV_ECHO      5
+#define BEACON_TLV_SELF      6
+#define BEACON_TLV_MEMBERS   7
 
 #define NCF_REPAIR_COMING    1
 #define NCF_NOT_HELD         2

@@ -409,6 +409,30 @@ struct rrcp_strangers {
     } recent[RECENT_SLOTS]; /* sessions challenged a moment ago */
 };
 
+/* ---- mesh --------------------------------------------------------------------------------- */
+
+#define MESH_BOOK_MAX (RRCP_MESH_SEEDS_MAX + RRCP_MESH_PEERS_MAX)
+
+struct mesh_entry {
+    struct rrcp_address address;
+    uint64_t session;  /* of the live peer there; 0: there is none */
+    uint64_t named_ns; /* when a peer named it last, or was lost */
+    uint64_t probe_due_ns;
+    uint32_t tries; /* probes since it had a peer */
+    bool is_seed;   /* of the configuration: never forgotten */
+};
+
+struct rrcp_mesh {
+    struct mesh_entry entries[MESH_BOOK_MAX];
+    uint32_t count;
+    uint32_t turn;    /* whose probe is looked at next */
+    uint32_t version; /* of the list of live peers */
+    uint32_t named;   /* place in the list of live peers that the next beacon begins with */
+    uint64_t due_ns;  /* next probe; RRCP_NEVER */
+    struct rrcp_budget probe_budget;
+    struct rrcp_address refused_from, refused_self; /* the last session that was not admitted */
+};
+
 struct user_slot {
     uint16_t port; /* 0: free */
     bool receives;
@@ -455,6 +479,7 @@ struct rrcp {
     uint32_t tombstone_next;
     struct rrcp_budget creation_budget;
     struct rrcp_strangers strangers;
+    struct rrcp_mesh mesh;
     uint32_t window_count;
     struct rrcp_unicast *unicast_ready; /* streams with something to pack or send */
     struct rrcp_unicast *unicast_ready_tail;

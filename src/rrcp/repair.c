@@ -80,12 +80,13 @@ struct answers {
     struct answer busy_peer;
 };
 
-/* Answers NOT_HELD to all, once for all receivers that ask within NOT_HELD_NS. */
+/* Answers NOT_HELD to all, once for all receivers that ask within NOT_HELD_NS; in a mesh to who
+ * asks. */
 static void refuse(struct rrcp *r, struct answers *a, uint64_t seq)
 {
     struct not_held_mark *mark = &r->sender.not_held[seq & 255];
 
-    if (mark->seq == seq && r->now_ns - mark->time_ns < NOT_HELD_NS)
+    if (!r->config.mesh.is_on && mark->seq == seq && r->now_ns - mark->time_ns < NOT_HELD_NS)
         return;
     mark->seq = seq;
     mark->time_ns = r->now_ns;
@@ -174,6 +175,8 @@ static bool is_for_all(const struct rrcp *r, const struct sent_slot *slot, uint3
 {
     const struct rrcp_sender *s = &r->sender;
 
+    if (r->config.mesh.is_on) /* "all" would be a copy to each */
+        return false;
     return slot->is_shared || (attempt == 1 && s->asked_recently >= SHARED_LEAST &&
                                s->shared_recently * 100 > s->asked_recently * SHARED_PERCENT);
 }
@@ -269,10 +272,11 @@ static void consider_range(struct rrcp *r, struct rrcp_peer *peer, struct answer
 
 void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
+    const struct rrcp_peer *group = r->config.mesh.is_on ? peer : NULL;
     struct answers a = {
-        .coming = { .reason = NCF_REPAIR_COMING },
-        .not_held = { .reason = NCF_NOT_HELD },
-        .busy = { .reason = NCF_BUSY },
+        .coming = { .reason = NCF_REPAIR_COMING, .to = group },
+        .not_held = { .reason = NCF_NOT_HELD, .to = group },
+        .busy = { .reason = NCF_BUSY, .to = group },
         .busy_peer = { .reason = NCF_BUSY, .to = peer },
     };
     uint64_t base = md_be64(view->nak->base);

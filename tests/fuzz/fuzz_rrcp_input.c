@@ -34,6 +34,7 @@ struct traffic {
     uint8_t nonce[8];
     uint64_t asked;
     uint8_t asked_home, asked_path;
+    bool is_mesh;
 };
 
 static const struct rrcp_key keys[2] = { { .id = 1, .bytes = { 1, 2, 3 } },
@@ -165,7 +166,7 @@ static void feed(struct rrcp *r, uint64_t now_ns, uint8_t kind, struct traffic *
 
 static void answer(struct rrcp *r, uint64_t now_ns, struct traffic *traffic)
 {
-    uint8_t bytes[86 + TRAILER] = { 0 };
+    uint8_t bytes[92 + TRAILER] = { 0 };
     struct rrcp_arrival in = { .bytes = bytes,
                                .from = &homes[traffic->asked_home],
                                .path = traffic->asked_path };
@@ -174,21 +175,24 @@ static void answer(struct rrcp *r, uint64_t now_ns, struct traffic *traffic)
     bytes[2] = 0x11;
     bytes[3] = 4;
     bytes[5] = traffic->asked_path;
-    in.length = 86;
-    md_put_be16(bytes + 6, 86);
+    in.length = traffic->is_mesh ? 92 : 86;
+    md_put_be16(bytes + 6, (uint16_t)in.length);
     md_put_be64(bytes + 8, traffic->asked);
     md_put_be32(bytes + 16, network_id("fuzz"));
     md_put_be64(bytes + 24, 1);
     md_put_be64(bytes + 32, 1);
     bytes[62] = 1;
-    bytes[63] = 1;
+    bytes[63] = traffic->is_mesh ? 2 : 1;
     bytes[64] = (uint8_t)traffic->asked;
     bytes[68] = 5;
     bytes[69] = 16;
     md_put_be64(bytes + 70, 1);
     memcpy(bytes + 78, traffic->nonce, 8);
+    bytes[86] = 6;
+    bytes[87] = 4;
+    memcpy(bytes + 88, in.from->bytes, 4);
     if (traffic->key_count > 0)
-        in.length = sign(bytes, 86, &keys[0], ++traffic->signed_count);
+        in.length = sign(bytes, in.length, &keys[0], ++traffic->signed_count);
     traffic->asked = 0;
     traffic->input_bytes += in.length;
     rrcp_input(r, now_ns, &in, 1);
@@ -281,6 +285,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     config.key_count = (options & 1) * (1u + (options >> 1 & 1));
     config.encrypts = options >> 2 & 1;
     traffic.key_count = config.key_count;
+    traffic.is_mesh = options >> 3 & 1;
+    if (traffic.is_mesh) {
+        config.path_count = 1;
+        config.mesh = (struct rrcp_mesh_config){ .is_on = true,
+                                                 .seed_count = 2,
+                                                 .self = { .length = 4, .bytes = { 9 } },
+                                                 .seeds = { homes[0], homes[1] } };
+    }
     memcpy(config.keys, keys, config.key_count * sizeof(keys[0]));
     if (rrcp_create(&config, &env, &r) != 0)
         abort();

@@ -17,6 +17,8 @@
 #define FLOW_RATE          220 /* with flow control, to each peer: one in 5 ms */
 #define BEACON_ANSWER      10  /* to SOLICIT */
 #define BEACON_START       4
+#define PROBES             10 /* to all addresses of a mesh that have no peer; and as many at once */
+#define STATE_PROBE        16
 #define CHALLENGES         16000 /* a second, to strangers */
 #define CHALLENGES_AT_ONCE 2048
 
@@ -43,7 +45,9 @@ void limits_sent(struct sim_node *node, const struct rrcp_packet *p)
         node->second.challenges++;
         break;
     case TYPE_BEACON:
-        if (p->to)
+        if (p->bytes[55] & STATE_PROBE)
+            node->second.probes++;
+        else if (p->to)
             node->second.answer_bytes += p->length;
         else
             node->second.beacons++;
@@ -90,6 +94,7 @@ static void check_second(struct sim *sim, const struct sim_node *node, double se
     within(sim, node, "beacons", now->beacons,
            c->path_count *
                (seconds * (1.2e9 / (double)c->beacon_min_ns + BEACON_ANSWER) + BEACON_START));
+    within(sim, node, "probes", now->probes, PROBES * (seconds + 1) + 1);
     /* What answers a packet may come a moment, and so a second, after it. */
     within(sim, node, "bytes of answers", now->answer_bytes,
            2.0 * (double)(now->input_bytes + node->second_before.input_bytes));

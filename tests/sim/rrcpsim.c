@@ -22,7 +22,7 @@ static const char usage[] =
     "usage: rrcpsim [--seeds A..B] [--scenario NAME] [--nodes N] [--trace] [--coverage]\n"
     "               [--check N]                            every table, each Nth turn of a node "
     "(8)\n"
-    "               [--personality udp|verbs|mesh|ud]      of the transport, for all seeds\n"
+    "               [--personality udp|verbs|copies|ud|mesh]  of the transport, for all seeds\n"
     "               [--stop]                               at the first failure\n"
     "               [--twice]                              each seed, not only each 17th\n"
     "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
@@ -39,7 +39,8 @@ static const struct sim_scenario *find(const char *name)
     return NULL;
 }
 
-static const char *const personalities[SIMNET_personalities] = { "udp", "verbs", "mesh", "ud" };
+static const char *const personalities[SIMNET_personalities] = { "udp", "verbs", "copies", "ud",
+                                                                 "mesh" };
 
 /* -1: there is none of that name. */
 static int personality_of(const char *name)
@@ -62,6 +63,8 @@ static void draw_options(struct sim_options *o, uint64_t seed, int nodes, struct
     o->config.window_packets = 1024;
     o->config.missing_max = 512;
     o->config.message_bytes_max = 1u << 20;
+    if (o->config.peers_max > RRCP_MESH_PEERS_MAX && o->nodes <= RRCP_MESH_PEERS_MAX)
+        o->config.peers_max = RRCP_MESH_PEERS_MAX;
     if (md_prng_below(prng, 4) == 0)
         o->config.retry = RRCP_RETRY_FIXED;
 }

@@ -37,6 +37,8 @@ struct sim_options {
     bool no_naks;              /* any request is a failure */
     bool clocks_differ;
     uint32_t check_every; /* turns of a node between two walks over all tables of its engine */
+    int seeds;            /* mesh: each node knows the first so many from its start, and they know
+                           * all; 0 = all know all */
     bool users_alone;     /* no slow, dead and hostile users beside the others */
 };
 
@@ -151,6 +153,13 @@ void sim_crowd_forged(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_restart_forged(struct sim *sim, int nodes, struct md_prng *prng);
 extern const int sim_scenario_count;
 extern const int sim_scenarios_drawn; /* the first so many; others are run by name */
+
+/* mesh.c: scenarios of a mesh; on other transports nothing of theirs is checked. */
+void sim_learn_setup(struct sim_options *o, struct md_prng *prng);
+void sim_learn(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_translated(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_cut(struct sim *sim, int nodes, struct md_prng *prng);
+bool sim_is_mesh(const struct sim *sim);
 
 /* figures.c: tables of repairs, delays and retries, and the scaling curve. */
 int sim_figures(const char *which, int receivers); /* receivers 0: all sizes */

@@ -189,6 +189,27 @@ static uint64_t done_ns(const struct sim *sim)
     return now_ns + 20 * US;
 }
 
+bool sim_is_mesh(const struct sim *sim)
+{
+    return sim->options.personality == SIMNET_MESH && sim->options.config.path_count == 1;
+}
+
+/* Which addresses the node knows: a few know all, or all know all, themselves included. */
+static void set_seeds(const struct sim *sim, const struct sim_node *node,
+                      struct rrcp_config *config)
+{
+    struct rrcp_mesh_config *mesh = &config->mesh;
+    int count = sim->options.seeds && node->number >= sim->options.seeds ? sim->options.seeds
+                                                                         : sim->options.nodes;
+
+    if (!sim_is_mesh(sim))
+        return;
+    mesh->is_on = true;
+    simnet_address(sim->net, node->number, 0, &mesh->self);
+    for (int i = 0; i < count; i++)
+        simnet_address(sim->net, i, 0, &mesh->seeds[mesh->seed_count++]);
+}
+
 static void life_begin(struct sim *sim, struct sim_node *node)
 {
     struct rrcp_config config = sim->options.config;
@@ -206,6 +227,7 @@ static void life_begin(struct sim *sim, struct sim_node *node)
     config.network = "sim";
     config.node = node->name_text;
     config.session = session;
+    set_seeds(sim, node, &config);
     if (completes_late(sim)) {
         config.packet_bytes_max = packet_bytes(sim);
         config.headroom_bytes = sim->options.personality == SIMNET_VERBS ? 40 : 0;
@@ -475,6 +497,25 @@ static void answer_challenge(struct sim *sim, int node, const struct rrcp_packet
     simnet_inject(sim->net, node, p->to, bytes, sizeof(bytes), false);
 }
 
+/* Mesh: a copy to each address that the engine names, all of them of nodes. */
+static void send_to_each(struct sim *sim, struct sim_node *node, const struct rrcp_packet *p)
+{
+    struct rrcp_address addresses[RRCP_MESH_PEERS_MAX];
+    int count = rrcp_group(node->r, addresses, RRCP_MESH_PEERS_MAX);
+    int path;
+
+    if (p->type == 1 && (p->bytes[4] & 1))
+        sim_fail(sim, "node %d sends a repair to all", node->number);
+    for (int i = 0; i < count; i++) {
+        int to = simnet_node_of(sim->net, &addresses[i], &path);
+
+        if (to < 0 || to == node->number)
+            sim_fail(sim, "node %d has an address in its group that is nobody's", node->number);
+        else
+            simnet_send(sim->net, node->number, 0, to, p->bytes, p->length);
+    }
+}
+
 static void send_packet(struct sim *sim, struct sim_node *node, const struct rrcp_packet *p)
 {
     int path = p->path;
@@ -522,7 +563,10 @@ static void send_packet(struct sim *sim, struct sim_node *node, const struct rrc
         trace(sim, node->number, "sends type %u, %u bytes, to %d", p->type, p->length, to);
     if (sim->options.no_naks && p->type == 5)
         sim_fail(sim, "node %d sends a request", node->number);
-    simnet_send(sim->net, node->number, path, to, p->bytes, p->length);
+    if (to == SIMNET_GROUP && sim_is_mesh(sim))
+        send_to_each(sim, node, p);
+    else
+        simnet_send(sim->net, node->number, path, to, p->bytes, p->length);
 }
 
 static void complete(struct sim *sim, struct sim_node *node)
@@ -934,7 +978,8 @@ static void check_quiet(struct sim *sim, const struct sim_node *node)
                  (unsigned long long)c->peers_now, (unsigned long long)peers);
 }
 
-/* Of two nodes with one name the others see one. */
+/* Of two nodes with one name the others see one. In a mesh the other gets nothing of them, either.
+ */
 static bool is_refused(struct sim *sim, int node, int other)
 {
     for (int i = 0; i < sim->options.nodes; i++)
@@ -961,7 +1006,8 @@ void sim_settle(struct sim *sim)
             continue;
         check_quiet(sim, &sim->nodes[i]);
         for (int j = 0; j < sim->options.nodes; j++)
-            if (j != i && sim->nodes[j].r && !sim->nodes[j].stopping_ns && !is_refused(sim, i, j))
+            if (j != i && sim->nodes[j].r && !sim->nodes[j].stopping_ns && !is_refused(sim, i, j) &&
+                !(sim_is_mesh(sim) && is_refused(sim, j, i)))
                 check_end(&sim->check, i, sim->nodes[j].life, sim->nodes[i].r);
     }
 }

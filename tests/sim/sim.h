@@ -16,7 +16,7 @@ struct sim_second {
     uint64_t input_bytes, input_packets;
     uint64_t repair_bytes, answer_bytes;
     uint64_t challenges;
-    uint64_t naks, statuses, beacons; /* packets */
+    uint64_t naks, statuses, beacons, probes; /* packets */
 };
 
 struct sim_node {

@@ -164,10 +164,10 @@ void simnet_heal(struct simnet *net)
     }
 }
 
-/* Four shapes of address, so that nothing depends on one. */
+/* Five shapes of address, so that nothing depends on one. */
 void simnet_address(const struct simnet *net, int node, int path, struct rrcp_address *out)
 {
-    static const uint8_t lengths[SIMNET_personalities] = { 6, 20, RRCP_ADDRESS_BYTES_MAX, 24 };
+    static const uint8_t lengths[SIMNET_personalities] = { 6, 20, RRCP_ADDRESS_BYTES_MAX, 24, 22 };
 
     *out = (struct rrcp_address){ .length = lengths[net->config.personality] };
     out->bytes[0] = (uint8_t)(10 + path);
@@ -353,7 +353,7 @@ void simnet_send(struct simnet *net, int from, int path, int to, const uint8_t *
         carry(net, from, to, packet);
     } else if (!strikes(net, SIMNET_FAULT_SENDER, net->nodes[from].out.sender_loss_ppm)) {
         for (int i = 0; i < net->config.nodes; i++)
-            if (i != from || net->config.personality != SIMNET_MESH)
+            if (i != from || net->config.personality != SIMNET_COPIES)
                 carry(net, from, i, packet);
     }
     packet_give(packet);

@@ -28,12 +28,13 @@ struct simnet;
 
 /* How a transport may look; all scenarios run in each. */
 enum simnet_personality {
-    SIMNET_UDP,   /* payload 1472, packets leave at once, the group is a multicast group */
-    SIMNET_VERBS, /* payload 1024, headroom 40, buffers come back late, a short send queue */
-    SIMNET_MESH,  /* the group is a list of peers: one copy to each, lost independently */
-    SIMNET_drawn, /* those that a seed draws; the others are asked for by name */
+    SIMNET_UDP,    /* payload 1472, packets leave at once, the group is a multicast group */
+    SIMNET_VERBS,  /* payload 1024, headroom 40, buffers come back late, a short send queue */
+    SIMNET_COPIES, /* the group is a copy to each node, lost independently */
+    SIMNET_drawn,  /* those that a seed draws; the others are asked for by name */
     SIMNET_UD = SIMNET_drawn, /* a UD queue pair: 1024, 2044 or 4096 bytes by seed, no headroom,
                                * sends complete in lumps, a receive ring of packets that overruns */
+    SIMNET_MESH, /* no group: an engine says to whom a copy goes, and learns who there is */
     SIMNET_personalities
 };
 

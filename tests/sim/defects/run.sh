@@ -5,8 +5,8 @@
 # usage: run.sh [NAME...]      names without .patch; none = all; SEEDS=A..B and SCENARIO=NAME narrow it
 #
 # Each patch is applied to a copy of the engine, built with the simulator and run until a seed
-# fails, all of one scenario if the patch names it: with one seed in 38 a defect that needs it would be
-# found by luck. Prints one line each; exit status 1 if any defect was not found.
+# fails, all of one scenario and over one transport if the patch names them: with one seed in 38 a defect
+# that needs it would be found by luck. Prints one line each; exit status 1 if any defect was not found.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 root=$(cd "$here/../../.." && pwd)
@@ -20,7 +20,7 @@ cp -r "$root/tests/sim" "$work/sim"
 for module in backbone base rrcp seal attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
 # Objects that no patch touches.
 (cd "$work" && for file in "$root"/src/base/{assert,err}.c "$root"/src/seal/{openssl,multibuffer,seal}.c "$root"/src/attach/{inbound,reader}.c \
-    sim/{simnet,sim,check,limits,users,forger,hostile,sealed,scenario,figures,rrcpsim}.c; do
+    sim/{simnet,sim,check,limits,users,forger,hostile,mesh,sealed,scenario,figures,rrcpsim}.c; do
     ${CC:-cc} -std=c17 -O2 -D_GNU_SOURCE -I inc -I sim -I "$root/src/attach" -c "$file" -o "$(basename "$file" .c).o" || exit 1
 done) || exit 1
 
@@ -38,7 +38,9 @@ for name in "$@"; do
         echo "$name: does not build"; missed=$((missed + 1)); continue
     fi
     scenario=${SCENARIO:-$(sed -n 's/^scenario: //p' "$here/$name.patch")}
-    found=$(timeout 900 "$work/broken" --seeds "$seeds" ${scenario:+--scenario "$scenario"} --stop 2>&1 | grep -v passed | tail -1)
+    kind=$(sed -n 's/^personality: //p' "$here/$name.patch")
+    found=$(timeout 900 "$work/broken" --seeds "$seeds" ${scenario:+--scenario "$scenario"} ${kind:+--personality "$kind"} --stop 2>&1 |
+        grep -v passed | tail -1)
     if [ -n "$found" ]; then
         echo "$name: found: ${found%% (replay*}"
     else

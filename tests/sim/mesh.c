@@ -1,0 +1,132 @@
+/* mesh.c - scenarios of a mesh: who is learnt from whom, who is refused, cuts of one way. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "base/writer.h"
+#include "rrcpsim.h"
+
+#define NODES_MOST 24
+
+static void load(struct sim *sim, int node, struct md_prng *prng)
+{
+    struct sim_load load = { .per_s = sim_between(prng, 200, 2000),
+                             .burst = sim_between(prng, 1, 8),
+                             .bytes_max = 300,
+                             .unicast_ppm = 50000 };
+
+    sim_load(sim, node, &load);
+}
+
+void sim_learn_setup(struct sim_options *o, struct md_prng *prng)
+{
+    if (md_prng_below(prng, 2))
+        sim_keys_setup(o, prng);
+    o->nodes = (int)sim_between(prng, 3, o->nodes > NODES_MOST ? NODES_MOST : 12);
+    o->config.peers_max = (uint32_t)o->nodes + 16;
+    o->seeds = 1;
+}
+
+/*
+ * All nodes know the first one, which alone knows them; they learn each other from it, one after
+ * the other under load, and stay a mesh when it is gone. A node that comes back while it is gone is
+ * known to the others, which find it.
+ */
+void sim_learn(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    int last = nodes - 1;
+
+    sim_settle_long(sim);
+    for (int i = 1; i < nodes; i++)
+        sim_sleep_until(sim, i, (uint64_t)i * sim_between(prng, 1, 60) * MS);
+    load(sim, 0, prng);
+    load(sim, 1, prng);
+    sim_run(sim, 5 * SEC);
+    if (sim_strangers(sim) > 0)
+        sim_fail(sim, "after 5 s %d pairs do not know each other", sim_strangers(sim));
+    sim_crash(sim, 0);
+    sim_run(sim, sim_between(prng, 100, 6000) * MS);
+    sim_crash(sim, last);
+    sim_run(sim, sim_between(prng, 10, 5000) * MS);
+    sim_restart(sim, last);
+    sim_restart(sim, 0);
+    sim_run(sim, 3 * SEC);
+}
+
+/* A BEACON of a session that nobody has: from an address that nobody named; or from that of a node,
+ * while it says that it has another one. */
+static void strange_beacon(struct sim *sim, int nodes, int to, bool is_translated)
+{
+    uint8_t bytes[128] = { 0x52, 0x52, 0x11, 4 };
+    struct rrcp_address from;
+    uint32_t network = 2166136261u;
+
+    for (const char *c = "sim"; *c; c++)
+        network = (network ^ (uint8_t)*c) * 16777619u;
+    simnet_address(sim_net(sim), is_translated ? (to + 1) % nodes : to, 0, &from);
+    if (!is_translated)
+        from.bytes[0] = 99;
+    bytes[63] = 1; /* TLV */
+    bytes[62] = 1; /* byte of a name */
+    bytes[64] = 'x';
+    bytes[68] = 6;
+    bytes[69] = from.length;
+    memcpy(bytes + 70, from.bytes, from.length);
+    bytes[70] ^= is_translated;
+    md_put_be16(bytes + 6, (uint16_t)(70u + from.length));
+    md_put_be64(bytes + 8, 7);
+    md_put_be32(bytes + 16, network);
+    md_put_be64(bytes + 24, 1);
+    md_put_be64(bytes + 32, 1);
+    simnet_inject(sim_net(sim), to, &from, bytes, 70u + from.length, false);
+}
+
+/* A node whose packets come from another address than its own, and one that nobody named: both have
+ * the key, or there is none, and neither becomes a peer. */
+void sim_translated(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    uint64_t refused = 0;
+
+    sim_load_all(sim, nodes, prng, 1000);
+    sim_run(sim, 500 * MS);
+    for (int i = 0; i < 20; i++) {
+        strange_beacon(sim, nodes, (int)md_prng_below(prng, (uint32_t)nodes), i % 2);
+        sim_run(sim, 50 * MS);
+    }
+    for (int i = 0; i < nodes; i++) {
+        const struct rrcp_counters *c = sim_counters(sim, i);
+
+        refused += c->mesh_refused;
+        if (c->peers_now != (uint64_t)nodes - 1)
+            sim_fail(sim, "node %d has %llu peers, of %d", i, (unsigned long long)c->peers_now,
+                     nodes - 1);
+    }
+    if (sim_is_mesh(sim) && refused != 20)
+        sim_fail(sim, "%llu of 20 strangers were refused", (unsigned long long)refused);
+}
+
+/*
+ * Node 1 does not hear node 0 for longer than both wait. It stops sending to node 0, which hears
+ * probes only and reports it down, too; neither may take what the other did not get for delivered.
+ */
+void sim_cut(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    for (int i = 0; i < nodes; i++)
+        load(sim, i, prng);
+    sim_run(sim, 400 * MS);
+    simnet_block(sim_net(sim), 0, 1, true);
+    sim_run(sim, sim_between(prng, 8000, 10000) * MS);
+    if (sim_downs(sim, 1, 0) != 1)
+        sim_fail(sim, "node 1 hears nothing of node 0 and reports it down %u times",
+                 sim_downs(sim, 1, 0));
+    if (sim_is_mesh(sim) && sim_downs(sim, 0, 1) != 1)
+        sim_fail(sim, "node 0 hears only probes of node 1 and reports it down %u times",
+                 sim_downs(sim, 0, 1));
+    for (int i = 2; i < nodes; i++)
+        for (int j = 0; j < nodes; j++)
+            if (sim_downs(sim, i, j) != 0)
+                sim_fail(sim, "node %d reports node %d down, which it hears", i, j);
+    sim_heal(sim);
+    sim_run(sim, 2500 * MS);
+    if (sim_strangers(sim) > 0)
+        sim_fail(sim, "2.5 s after the cut %d pairs do not know each other", sim_strangers(sim));
+}
