@@ -126,9 +126,13 @@ static void look_for_others(struct health *health, uint64_t now_ns, bool has_bot
     daemon_trouble_here(
         health->config.troubles, ALONE, now_ns, ALONE_NS, note,
         "no other node heard on %s for 10 s; is an rrcpd running on another host, "
-        "with this transport, networkName, group and multicastPort? Then look at IGMP snooping "
-        "on the switch and at the firewalls",
-        health->place);
+        "with this transport, networkName%s",
+        health->place,
+        health->config.is_mesh
+            ? " and key, at an address of peers, and does it have this one in its own peers or "
+              "peerAddresses? Then look at the firewalls"
+            : ", group and multicastPort? Then look at IGMP snooping on the switch and at the "
+              "firewalls");
 }
 
 /* True while the counter grows, and for a while after. */
@@ -209,7 +213,10 @@ int health_open(const struct health_config *config, struct health **out)
             (interface_flags(health, health->interfaces[path]) & IFF_LOOPBACK) != 0;
         int wrote =
             snprintf(health->place + used, sizeof(health->place) - used, "%s%.60s:%u (%s)",
-                     path ? " and " : "", config->groups[path], config->udp->group_port, chosen);
+                     path ? " and " : "", config->groups[path],
+                     config->is_mesh && config->udp->unicast_port ? config->udp->unicast_port
+                                                                  : config->udp->group_port,
+                     chosen);
         used += wrote > 0 && (size_t)wrote < sizeof(health->place) - used ? (size_t)wrote : 0;
     }
     find_counters(health);

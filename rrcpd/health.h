@@ -19,7 +19,8 @@ struct health_config {
     const char *network;
     const struct net *net;
     const struct net_udp_config *udp;
-    char groups[2][64];
+    char groups[2][64]; /* "mesh" where there is none */
+    bool is_mesh;
 };
 
 int health_open(const struct health_config *config, struct health **out);

@@ -209,7 +209,8 @@ static void log_why(const struct rrcpd *d, const char *why)
     struct md_conf_object rrcp = md_conf_object(d->daemon.conf, MD_CONF_RRCP, d->settings.network);
     static const char *const params[] = { "interface",        "secondInterface", "unicastPort",
                                           "multicastAddress", "maxPacketSize",   "transport",
-                                          "rdmaDevice",       "rdmaPort" };
+                                          "rdmaDevice",       "rdmaPort",        "peers",
+                                          "authKeyFile" };
 
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         size_t length = strlen(params[i]);
@@ -277,10 +278,12 @@ static int open_health(struct rrcpd *d)
                                     .process = d->daemon.process,
                                     .network = d->settings.network,
                                     .net = d->net,
-                                    .udp = &d->settings.node.udp };
+                                    .udp = &d->settings.node.udp,
+                                    .is_mesh = d->settings.node.uses_mesh };
 
     for (int i = 0; i < 2; i++)
-        snprintf(config.groups[i], sizeof(config.groups[i]), "%s", d->settings.node.group[i]);
+        snprintf(config.groups[i], sizeof(config.groups[i]), "%s",
+                 config.is_mesh ? "mesh" : d->settings.node.group[i]);
     return health_open(&config, &d->health) == MD_OK ? -1 : MD_EXIT_FILE;
 }
 

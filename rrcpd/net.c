@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "daemon/threads.h"
+#include "net_mesh.h"
 #include "net_peers.h"
 #include "net_private.h"
 #include "net_stats.h"
@@ -277,6 +278,7 @@ static void keep_books(struct net *net, uint64_t begin_ns, int work)
         net->stats_at_ns = now_ns + STATS_NS;
         net_stats_update(net, now_ns);
         net_strangers_tell(net, now_ns);
+        net_mesh_tell(net, now_ns);
     }
     if (net->is_stopping && !net->has_stopped && rrcp_is_stopped(net->engine)) {
         net->has_stopped = true;
@@ -322,6 +324,10 @@ static void warn_about_buffers(const struct net_config *config, const struct net
     if (config->node.uses_verbs)
         md_log(MD_LOG_NOTICE, "network %s on %s, group %s, %s", config->node.network,
                report->interface[0], config->node.group[0], report->transport);
+    else if (config->node.uses_mesh)
+        md_log(MD_LOG_NOTICE, "network %s on %s port %u, %s%s", config->node.network,
+               report->interface[0], report->unicast_port, report->transport,
+               report->has_segmentation ? ", with segmentation offload" : "");
     else
         md_log(MD_LOG_NOTICE, "network %s on %s, group %s port %u, unicast port %u%s",
                config->node.network, report->interface[0], config->node.group[0],

@@ -56,7 +56,7 @@ int net_peers_create(struct net *net)
     return md_table_create(64, &net->peer_names);
 }
 
-static const char *name_of(const struct net *net, uint64_t session)
+const char *net_peer_name(const struct net *net, uint64_t session)
 {
     const struct peer_name *name = md_table_get(net->peer_names, &session, sizeof(session));
 
@@ -136,7 +136,7 @@ static void is_heard(struct net *net, const struct backbone_event *event)
 
 static void is_down(struct net *net, const struct backbone_event *event)
 {
-    const char *name = name_of(net, event->session);
+    const char *name = net_peer_name(net, event->session);
 
     if (event->reason == BACKBONE_DOWN_BYE)
         md_log(MD_LOG_NOTICE, "node %s has left the network", name);
@@ -150,8 +150,7 @@ static void is_down(struct net *net, const struct backbone_event *event)
     forget(net, gone);
 }
 
-/* True: it grew, and the last line about it is a minute old. */
-static bool must_tell(uint64_t count, uint64_t *told, uint64_t *at_ns, uint64_t now_ns)
+bool net_must_tell(uint64_t count, uint64_t *told, uint64_t *at_ns, uint64_t now_ns)
 {
     if (count == *told || now_ns < *at_ns)
         return false;
@@ -165,7 +164,7 @@ static void tell_outside(struct net *net, uint64_t now_ns)
     const struct net_packet_counters *packets = &attach_node_io(net->node)->counters;
     char from[80];
 
-    if (!must_tell(packets->outside, &net->outside_told, &net->outside_at_ns, now_ns))
+    if (!net_must_tell(packets->outside, &net->outside_told, &net->outside_at_ns, now_ns))
         return;
     net_packet_address_text(&packets->outside_from, from, sizeof(from));
     md_log(MD_LOG_WARNING,
@@ -181,8 +180,8 @@ static void tell_version(struct net *net, uint64_t now_ns)
     uint8_t version = rrcp_other_version(net->engine, &address);
     char from[80];
 
-    if (!must_tell(rrcp_counters(net->engine)->drop[RRCP_DROP_VERSION], &net->version_told,
-                   &net->version_at_ns, now_ns))
+    if (!net_must_tell(rrcp_counters(net->engine)->drop[RRCP_DROP_VERSION], &net->version_told,
+                       &net->version_at_ns, now_ns))
         return;
     net_packet_address_text(&address, from, sizeof(from));
     md_log(MD_LOG_WARNING,
@@ -236,7 +235,7 @@ void net_peers_event(struct net *net, const struct backbone_event *event)
         break;
     case BACKBONE_GAP:
         md_log(MD_LOG_WARNING, "node %s: %llu packets are lost for good: %s",
-               name_of(net, event->session), (unsigned long long)event->count,
+               net_peer_name(net, event->session), (unsigned long long)event->count,
                event->reason < sizeof(gap_words) / sizeof(gap_words[0]) && gap_words[event->reason]
                    ? gap_words[event->reason]
                    : "no reason given");

@@ -11,4 +11,9 @@ void net_strangers_tell(struct net *net, uint64_t now_ns); /* packets nobody her
 void net_peers_update(struct net *net);                    /* statistics */
 void net_peers_destroy(struct net *net);
 
+/* The name of the peer with this session. */
+const char *net_peer_name(const struct net *net, uint64_t session);
+/* True: it grew, and the last line about it is a minute old. */
+bool net_must_tell(uint64_t count, uint64_t *told, uint64_t *at_ns, uint64_t now_ns);
+
 #endif

@@ -15,6 +15,17 @@ enum { NET_USER_MAX = RRCP_USER_MAX, NET_EVENT_MAX = 512 };
 enum { MAIL_MAX = 4 * RRCP_USER_MAX + 16 };
 
 struct net_stats;
+
+enum { NET_MESH_ROWS = 32 };
+
+/* An address of a mesh in the statistics, as it is written there. */
+struct net_mesh_row {
+    struct stats_entry *address, *peer;
+    struct rrcp_address shown;
+    uint64_t session;
+    bool is_written;
+};
+
 struct md_table;
 
 struct net {
@@ -48,6 +59,10 @@ struct net {
     uint64_t strangers, strangers_at_ns;
     uint64_t outside_told, outside_at_ns;
     uint64_t version_told, version_at_ns;
+    uint64_t mesh_told, mesh_at_ns, mesh_seen, mesh_seen_ns, mesh_since_ns;
+    uint64_t too_big_told, too_big_at_ns;
+    struct net_mesh_row mesh[NET_MESH_ROWS];
+    uint32_t mesh_rows;
     uint64_t stats_at_ns;
     uint64_t turn_max_ns, turns, sleeps;
     struct md_hist *turn_us; /* of those that did something */

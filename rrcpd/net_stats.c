@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/log.h"
+#include "net_mesh.h"
 #include "net_peers.h"
 #include "stats/rows.h"
 
@@ -73,6 +74,10 @@ static const struct stats_row engine_rows[] = {
     ENGINE("unicastResets", unicast_resets),
     ENGINE("unicastDropped", unicast_dropped),
     ENGINE("unicastUnknown", unicast_unknown),
+    ENGINE("meshProbes", mesh_probes),
+    ENGINE("meshRefused", mesh_refused),
+    ENGINE("meshFull", mesh_full),
+    ENGINE("meshForgotten", mesh_forgotten),
     ENGINE("peersUp", peers_up),
     ENGINE("peersDown", peers_down),
     ENGINE("peerNameConflicts", peer_name_conflicts),
@@ -214,6 +219,7 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     net->turn_max_ns = 0;
     update_users(net);
     net_peers_update(net);
+    net_mesh_update(net);
 }
 
 void net_stats_user_add(struct net *net, struct net_user *user)
@@ -252,8 +258,9 @@ void net_note(void *argument, enum rrcp_note note, uint64_t session, uint64_t va
             net_post(net, NET_EXHAUSTED, NULL, 0);
         return;
     }
-    if (note == RRCP_NOTE_VERSION_UNKNOWN)
-        return; /* net_strangers_tell() names its sender */
+    if (note == RRCP_NOTE_VERSION_UNKNOWN || note == RRCP_NOTE_MESH_TRANSLATED ||
+        note == RRCP_NOTE_MESH_UNKNOWN)
+        return; /* net_strangers_tell() and net_mesh_tell() name the sender */
     if (note == RRCP_NOTE_NAME_DUPLICATE || note == RRCP_NOTE_USERS_EXHAUSTED)
         severity = MD_LOG_ERROR;
     else if (note == RRCP_NOTE_OVER_LEFT || note == RRCP_NOTE_PATH_BACK)

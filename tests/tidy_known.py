@@ -31,6 +31,7 @@ SHARED_HEADERS = {
     "src/cache/image.h": "the arena and its fields",
     "src/conf/internal.h": "one language in five files",
     "src/netio/rsocket_private.h": "one transport in four files",
+    "src/netio/udp_private.h": "the sockets of two transports in three files",
     "src/netio/verbs_private.h": "one transport in four files",
     "src/netio/verbs_rdma.h": "one device in three files",
     "src/rrmp/sink_impl.h": "the sink's state machine",

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "netio/mesh.h"
 #include "netio/udp.h"
 #include "netio/verbs.h"
 #include "rrcp/rrcp.h"
@@ -31,6 +32,7 @@ struct attach_node_config {
     uint64_t seed; /* 0: from the kernel */
     bool lock_memory;
     bool uses_verbs; /* in place of UDP; `udp` is read for both */
+    bool uses_mesh;  /* UDP to each node alone; `udp` is read for it, too */
     uint8_t rdma_port;
     char rdma_device[64];
     /* Storage for the names of the two above, so that this is a value that can be copied. */
@@ -39,6 +41,7 @@ struct attach_node_config {
     char interface[2][64];
     char group[2][64];
     char peers[1024]; /* peerAddresses */
+    char seeds[4096]; /* peers */
     attach_note_fn *note;
     void *note_argument;
     /* Not NULL: use this network instead of opening UDP; the node's, closed with it. */

@@ -62,6 +62,7 @@ struct net_packet_counters {
     uint64_t foreign;        /* to another group on our port: dropped */
     uint64_t outside;        /* of a source outside the interface's subnet: dropped */
     struct rrcp_address outside_from; /* the last of those */
+    struct rrcp_address too_big_to;   /* mesh: the last peer that a packet was too long for */
     uint64_t shim_dropped, shim_delayed, shim_duplicated;
 };
 

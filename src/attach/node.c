@@ -29,6 +29,8 @@ enum { INPUT_MAX = 256, OUTPUT_MAX = 512, COMPLETE_MAX = 256 };
 struct attach_node {
     struct rrcp *engine;
     struct net_packet_io *io;
+    struct net_packet_io *mesh; /* io, or what is behind its shim; NULL: no mesh */
+    uint32_t group_version;     /* of the list that the mesh has */
     struct rrcp_arrival in[INPUT_MAX];
     struct rrcp_packet out[OUTPUT_MAX]; /* views; those from out_next on wait for room */
     struct net_packet packets[OUTPUT_MAX];
@@ -81,11 +83,11 @@ static void note(void *context, enum rrcp_note what, uint64_t session, uint64_t 
 
 /* ---- opening -------------------------------------------------------------------------------- */
 
-static int open_io(const struct attach_node_config *config, struct net_udp_report *report,
-                   char *why, size_t why_size, struct net_packet_io **out)
+static int open_io(struct attach_node *node, const struct attach_node_config *config,
+                   struct net_udp_report *report, char *why, size_t why_size)
 {
+    struct net_packet_io **out = &node->io;
     struct net_udp_config udp = config->udp;
-    struct net_udp_report unused;
 
     *out = config->io;
     if (!*out) {
@@ -100,13 +102,15 @@ static int open_io(const struct attach_node_config *config, struct net_udp_repor
         struct net_verbs_config verbs = { .ip = udp,
                                           .device = config->rdma_device,
                                           .port = config->rdma_port };
-        if (!report)
-            report = &unused;
-        int err = config->uses_verbs ? net_verbs_open(&verbs, report, why, why_size, out)
-                                     : net_udp_open(&udp, report, why, why_size, out);
+        struct net_mesh_config mesh = { .ip = udp, .seeds = config->seeds };
+        int err = config->uses_verbs  ? net_verbs_open(&verbs, report, why, why_size, out)
+                  : config->uses_mesh ? net_mesh_open(&mesh, report, why, why_size, out)
+                                      : net_udp_open(&udp, report, why, why_size, out);
         if (err)
             return err;
     }
+    if (config->uses_mesh)
+        node->mesh = *out;
     if (!net_shim_wanted(&config->shim))
         return 0;
     int err = net_shim_open(&config->shim, *out, out);
@@ -120,6 +124,29 @@ static void warm_up(void *memory, size_t size)
 {
     (void)madvise(memory, size, MADV_HUGEPAGE);
     (void)madvise(memory, size < WARM_BYTES ? size : WARM_BYTES, MADV_POPULATE_WRITE);
+}
+
+static void set_mesh(const struct attach_node *node, struct rrcp_config *engine)
+{
+    struct rrcp_mesh_config *mesh = &engine->mesh;
+
+    mesh->is_on = true;
+    mesh->seed_count = (uint32_t)net_mesh_seeds(node->mesh, mesh->seeds, RRCP_MESH_SEEDS_MAX);
+    net_packet_local(node->mesh, 0, &mesh->self);
+    if (engine->peers_max > RRCP_MESH_PEERS_MAX)
+        engine->peers_max = RRCP_MESH_PEERS_MAX;
+}
+
+/* Peers have come or gone: the transport sends to those that there are. */
+static void update_mesh(struct attach_node *node)
+{
+    struct rrcp_address group[RRCP_MESH_PEERS_MAX];
+    uint32_t version = rrcp_group_version(node->engine);
+
+    if (version == node->group_version)
+        return;
+    node->group_version = version;
+    net_mesh_group(node->mesh, group, rrcp_group(node->engine, group, RRCP_MESH_PEERS_MAX));
 }
 
 static int open_engine(struct attach_node *node, const struct attach_node_config *config,
@@ -146,6 +173,8 @@ static int open_engine(struct attach_node *node, const struct attach_node_config
     engine.unicast_port = unicast_port;
     engine.start_ms = md_clock_wall_ns() / MD_NS_PER_MS;
     node->completes_late = engine.completes_late;
+    if (node->mesh)
+        set_mesh(node, &engine);
     if (engine.key_count > 0 && seal_open(&node->seal) != 0)
         return MD_ERR_SYS;
     env.seal = engine.key_count > 0 ? &node->seal : NULL;
@@ -187,9 +216,18 @@ bool attach_network_needs_key(const struct net_udp_report *report, char *why, si
 static int refuse_open(const struct attach_node_config *config, const struct net_udp_report *report,
                        char *why, size_t why_size)
 {
-    if (config->engine.key_count > 0 || config->is_open || config->io)
+    if (config->engine.key_count > 0 || (config->is_open && !config->uses_mesh) || config->io)
         return 0;
-    return attach_network_needs_key(report, why, why_size) ? MD_ERR_RANGE : 0;
+    if (!attach_network_needs_key(report, why, why_size))
+        return 0;
+    if (config->uses_mesh)
+        snprintf(
+            why, why_size,
+            "authKeyFile: transport : mesh needs a key, for interface %s is not loopback: who "
+            "may join is decided by it. Make one (rrcpd --make-key FILE), copy it to all hosts "
+            "and write *rrcp*authKeyFile : FILE",
+            report->interface[0]);
+    return MD_ERR_RANGE;
 }
 
 int attach_node_open(const struct attach_node_config *config, struct net_udp_report *report,
@@ -206,7 +244,7 @@ int attach_node_open(const struct attach_node_config *config, struct net_udp_rep
         return MD_ERR_NOMEM;
     node->note = config->note;
     node->note_argument = config->note_argument;
-    int err = open_io(config, report, why, why_size, &node->io);
+    int err = open_io(node, config, report, why, why_size);
     if (!err)
         err = refuse_open(config, report, why, why_size);
     if (!err) {
@@ -297,6 +335,8 @@ int attach_node_output(struct attach_node *node, uint64_t now_ns)
     if (node->completes_late)
         complete(node);
     rrcp_tick(node->engine, now_ns);
+    if (node->mesh)
+        update_mesh(node);
     while (send_waiting(node, now_ns)) {
         int count = rrcp_output(node->engine, now_ns, node->out, OUTPUT_MAX);
 

@@ -82,14 +82,25 @@ static void read_udp(const struct md_conf_object *object, struct attach_node_con
 static int read_transport(const struct md_conf_object *object, struct attach_node_config *node,
                           bool in_process, char *why, size_t why_size)
 {
+    const char *peers = md_conf_string(object, "peers");
+
     node->uses_verbs = md_conf_word(object, "transport") == 1;
+    node->uses_mesh = md_conf_word(object, "transport") == 2;
     node->rdma_port = (uint8_t)md_conf_u64(object, "rdmaPort");
     copy(node->rdma_device, sizeof(node->rdma_device), md_conf_string(object, "rdmaDevice"));
-    if (!node->uses_verbs || !in_process)
+    copy(node->seeds, sizeof(node->seeds), peers);
+    if (strlen(peers) >= sizeof(node->seeds))
+        snprintf(why, why_size,
+                 "peers: longer than %zu characters; nodes learn the others from these",
+                 sizeof(node->seeds) - 1);
+    else if (node->uses_mesh && node->udp.path_count == 2)
+        snprintf(why, why_size, "secondInterface: transport : mesh has one path; leave it out");
+    else if ((node->uses_verbs || node->uses_mesh) && in_process)
+        snprintf(why, why_size,
+                 "transport: %s needs rrcpd; write inProcess : False, or transport : udp",
+                 node->uses_verbs ? "verbs" : "mesh");
+    else
         return MD_OK;
-    snprintf(why, why_size,
-             "transport: verbs needs rrcpd; write inProcess : False, or transport : "
-             "udp");
     return MD_ERR_RANGE;
 }
 

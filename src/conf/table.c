@@ -540,7 +540,8 @@ const struct md_conf_row md_conf_rows[] = {
       "IPv4 or IPv6 multicast group, or the broadcast address of a subnet." },
     { "multicastPort", RRCP, ALL, 0, PORTNO(1, "8500"), "UDP port of the group." },
     { "unicastPort", RRCP, ALL, 0, PORTNO(0, "0"),
-      "UDP port of requests, acknowledgements and unicast data; 0 = any." },
+      "UDP port of requests, acknowledgements and unicast data; 0 = any, with transport : mesh "
+      "multicastPort." },
     { "portRoamRange", RRCP, ALL, 0, INT("ports", 0, 1000, "0"),
       "If unicastPort is taken, try this many next ones." },
     { "interface", RRCP, ALL, 0, ADDRESS(""),
@@ -548,9 +549,14 @@ const struct md_conf_row md_conf_rows[] = {
     { "secondInterface", RRCP, ALL, 0, ADDRESS(""),
       "Interface of the redundant second path; empty = none." },
     { "secondAddress", RRCP, ALL, 0, GROUP(""), "Group of the second path." },
-    { "transport", RRCP, ALL, 0, WORD("udp|verbs", "udp"),
+    { "transport", RRCP, ALL, 0, WORD("udp|verbs|mesh", "udp"),
       "What carries the packets, the same at all nodes of a network: udp, or verbs, which is RDMA "
-      "(InfiniBand, RoCE) and needs librmds-verbs.so. Not with inProcess." },
+      "(InfiniBand, RoCE) and needs librmds-verbs.so, or mesh: UDP to each node alone, for "
+      "networks "
+      "that refuse multicast. verbs and mesh not with inProcess." },
+    { "peers", RRCP, ALL, 0, TEXT(""),
+      "With transport : mesh, addresses of other nodes, 64 at most, with ports where they are not "
+      "this node's; the others are learnt from these. Its own address may be among them." },
     { "rdmaDevice", RRCP, ALL, 0, TEXT(""),
       "With transport : verbs, RDMA device of the first path, as `rdma link` names it; empty = "
       "that of interface." },
@@ -620,7 +626,8 @@ const struct md_conf_row md_conf_rows[] = {
       "Longest interval between beacons." },
     { "rxWindow", RRCP, ALL, 0, INT("packets", 64, 1 << 22, "32768"),
       "Packets of one peer kept behind a hole, rounded up to a power of two." },
-    { "maxPeers", RRCP, ALL, 0, INT("peers", 1, 65535, "1024"), "Most peers known at a time." },
+    { "maxPeers", RRCP, ALL, 0, INT("peers", 1, 65535, "1024"),
+      "Most peers known at a time; with transport : mesh 64 at most." },
     { "maxJump", RRCP, ALL, 0, INT("packets", 1024, 1ll << 32, "1000000"),
       "A packet may claim so much at a time; beyond, its sender is asked whether it is true." },
     { "maxDataRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
@@ -639,7 +646,8 @@ const struct md_conf_row md_conf_rows[] = {
       "SIGHUP." },
     { "peerAddresses", RRCP, ALL, 0, TEXT(""),
       "Without a key: addresses and prefixes outside the interface's subnet whose packets are "
-      "taken too, for a router on the way or a /32 interface. With a key every source is heard." },
+      "taken too, for a router on the way or a /32 interface. With a key every source is heard. "
+      "With transport : mesh: nodes that may join though no peer has named them." },
     { "packetSecurity", RRCP, ALL, 0, WORD("auth|encrypt", "auth"),
       "With a key. auth: a tag in each packet proves that a member of the group sent it. "
       "encrypt: others cannot read it, either. Members with one and the other work together." },

@@ -19,7 +19,7 @@ struct held {
     uint64_t due_ns;
     uint32_t length;
     uint8_t path;
-    bool is_group;
+    bool is_group, is_invited;
     struct rrcp_address from;
     uint8_t *bytes;
 };
@@ -93,6 +93,7 @@ static bool hold(struct shim *shim, const struct rrcp_arrival *in, uint64_t due_
                            .length = in->length,
                            .path = in->path,
                            .is_group = in->is_group,
+                           .is_invited = in->is_invited,
                            .from = *in->from };
 
     if (shim->held_count == HELD_MAX || in->length > HELD_BYTES)
@@ -154,6 +155,7 @@ static int take_due(struct shim *shim, struct rrcp_arrival out[], int max, uint6
                                               .length = packet->length,
                                               .path = packet->path,
                                               .is_group = packet->is_group,
+                                              .is_invited = packet->is_invited,
                                               .from = &packet->from };
     }
     return count;

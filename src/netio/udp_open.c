@@ -91,6 +91,14 @@ static bool has_broadcast(const struct ifaddrs *entry, const struct udp_path *pa
     return (own | ~mask) == group->sin_addr.s_addr;
 }
 
+/* An address that means something on one link only, and there each host has one like it. */
+static bool is_of_the_link(const struct ifaddrs *entry)
+{
+    const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)(const void *)entry->ifa_addr;
+
+    return v6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
+}
+
 static void take_interface(struct udp_setup *setup, const struct ifaddrs *entry,
                            struct udp_path *path)
 {
@@ -127,9 +135,11 @@ static int choose_interface(struct udp_setup *setup, const char *wanted, struct 
     if (getifaddrs(&all) != 0)
         return refuse(setup, MD_ERR_SYS, "cannot list interfaces: %s", strerror(errno));
     for (const struct ifaddrs *entry = all; entry; entry = entry->ifa_next) {
-        unsigned need = path->is_broadcast ? IFF_UP : IFF_UP | IFF_MULTICAST;
+        unsigned need = path->is_broadcast || path->is_mesh ? IFF_UP : IFF_UP | IFF_MULTICAST;
 
         if (!entry->ifa_addr || entry->ifa_addr->sa_family != path->group.ss_family)
+            continue;
+        if (path->is_mesh && is_of_the_link(entry))
             continue;
         if (is_named && !is_meant(entry, wanted))
             continue;
@@ -280,16 +290,18 @@ static int set_sending(struct udp_setup *setup, struct udp_path *path)
         failed |= set_int(fd, IPPROTO_IP, IP_MTU_DISCOVER, IP_PMTUDISC_DO);
         if (path->is_broadcast) {
             failed |= set_int(fd, SOL_SOCKET, SO_BROADCAST, 1);
-        } else {
+        } else if (!path->is_mesh) {
             failed |= setsockopt(fd, IPPROTO_IP, IP_MULTICAST_IF, &request, sizeof(request));
             failed |= set_int(fd, IPPROTO_IP, IP_MULTICAST_TTL, setup->config->ttl);
             failed |= set_int(fd, IPPROTO_IP, IP_MULTICAST_LOOP, 1);
         }
     } else {
         failed |= set_int(fd, IPPROTO_IPV6, IPV6_MTU_DISCOVER, IPV6_PMTUDISC_DO);
-        failed |= set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)path->index);
-        failed |= set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, setup->config->ttl);
-        failed |= set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
+        if (!path->is_mesh) {
+            failed |= set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_IF, (int)path->index);
+            failed |= set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_HOPS, setup->config->ttl);
+            failed |= set_int(fd, IPPROTO_IPV6, IPV6_MULTICAST_LOOP, 1);
+        }
     }
     if (failed)
         return refuse(setup, MD_ERR_SYS, "cannot set up sending on %s: %s", path->name,
@@ -383,6 +395,21 @@ int udp_path_choose(struct udp_setup *setup, const struct net_udp_path *wanted,
     return err ? err : choose_interface(setup, wanted->interface, path);
 }
 
+/* What the sending socket has, and what is known of its interface. */
+static void settle_path(struct udp_setup *setup, struct udp_path *path)
+{
+    int probe = 0;
+    socklen_t length = sizeof(probe);
+
+    setup->report->send_buffer_got =
+        set_buffer(path->unicast_fd, SO_SNDBUFFORCE, SO_SNDBUF, setup->config->send_buffer);
+    setup->report->port_is_ephemeral =
+        is_ephemeral(setup->config->group_port) || is_ephemeral(setup->config->unicast_port);
+    path->bits_per_s = interface_speed(path->name);
+    path->has_gso = !setup->config->no_segmentation &&
+                    getsockopt(path->unicast_fd, IPPROTO_UDP, UDP_SEGMENT, &probe, &length) == 0;
+}
+
 int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted, struct udp_path *path)
 {
     path->group_fd = path->unicast_fd = -1;
@@ -409,16 +436,34 @@ int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted, st
         return err;
     set_receiving(setup, path, path->unicast_fd);
     set_receiving(setup, path, path->group_fd);
-    setup->report->send_buffer_got =
-        set_buffer(path->unicast_fd, SO_SNDBUFFORCE, SO_SNDBUF, setup->config->send_buffer);
     ignore_own_packets(path);
-    int probe = 0;
-    socklen_t length = sizeof(probe);
-    setup->report->port_is_ephemeral =
-        is_ephemeral(setup->config->group_port) || is_ephemeral(setup->config->unicast_port);
-    path->bits_per_s = interface_speed(path->name);
-    path->has_gso = !setup->config->no_segmentation &&
-                    getsockopt(path->unicast_fd, IPPROTO_UDP, UDP_SEGMENT, &probe, &length) == 0;
+    settle_path(setup, path);
+    return 0;
+}
+
+int udp_path_open_mesh(struct udp_setup *setup, const char *interface, int family,
+                       struct udp_path *path)
+{
+    path->group_fd = path->unicast_fd = -1;
+    path->is_mesh = true;
+    path->group.ss_family = (sa_family_t)family;
+    path->group_length =
+        family == AF_INET ? sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+    int err = choose_interface(setup, interface, path);
+    if (err)
+        return err;
+    path->unicast_fd = socket(family, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
+    if (path->unicast_fd < 0)
+        return refuse(setup, MD_ERR_SYS, "socket: %s", strerror(errno));
+    err = bind_unicast(setup, path);
+    if (!err)
+        err = set_sending(setup, path);
+    if (!err)
+        err = udp_sources_list(&path->sources, setup->config->peers, setup->why, setup->why_size);
+    if (err)
+        return err;
+    set_receiving(setup, path, path->unicast_fd);
+    settle_path(setup, path);
     return 0;
 }
 

@@ -23,7 +23,7 @@ struct udp_path {
     unsigned index;
     uint64_t bits_per_s;
     char name[IF_NAMESIZE];
-    bool is_broadcast, has_gso, has_gro;
+    bool is_broadcast, is_mesh, has_gso, has_gro;
     uint32_t overflow_group, overflow_unicast; /* drops counted so far */
     uint32_t own_filtered; /* our own packets the filter dropped: the kernel counts them as drops */
     bool has_filter;
@@ -43,6 +43,9 @@ int udp_path_choose(struct udp_setup *setup, const struct net_udp_path *wanted,
                     struct udp_path *path);
 int udp_path_open(struct udp_setup *setup, const struct net_udp_path *wanted,
                   struct udp_path *path);
+/* Without a group: an address of `family`, AF_INET or AF_INET6, and the socket for all. */
+int udp_path_open_mesh(struct udp_setup *setup, const char *interface, int family,
+                       struct udp_path *path);
 void udp_path_close(struct udp_path *path);
 
 #endif

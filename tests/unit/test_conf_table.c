@@ -64,7 +64,7 @@ static const struct {
       "delayedService delay delayDir delayBytes delayItems" },
     { MD_CONF_RRCP, MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD,
       "networkName multicastAddress multicastPort unicastPort portRoamRange interface "
-      "secondInterface secondAddress transport rdmaDevice rdmaPort "
+      "secondInterface secondAddress transport peers rdmaDevice rdmaPort "
       "pathSkew packetTTL maxPacketSize maxMsgSize maxPktPoolSize "
       "pktPoolLimitHigh pktPoolLimitLow userQLimit inboundRing udpRecvBufSize udpSendBufSize "
       "usePointToPointData switchReorderFixEnabled reorderDelay reorderPackets retry ndata tdata "
