@@ -19,6 +19,7 @@
 #define BEACON_START       4
 #define PROBES             10 /* to all addresses of a mesh that have no peer; and as many at once */
 #define STATE_PROBE        16
+#define TLV_ECHO           5
 #define CHALLENGES         16000 /* a second, to strangers */
 #define CHALLENGES_AT_ONCE 2048
 
@@ -28,6 +29,14 @@ void limits_received(struct sim_node *node, const struct rrcp_arrival in[], int 
         node->second.input_bytes += in[i].length;
         node->second.input_packets++;
     }
+}
+
+/* A BEACON that says so; one with an echo is an answer, whatever it says. */
+static bool is_probe(const struct rrcp_packet *p)
+{
+    uint32_t tlv = 64 + ((p->bytes[62] + 3u) & ~3u);
+
+    return (p->bytes[55] & STATE_PROBE) && tlv < p->length && p->bytes[tlv] != TLV_ECHO;
 }
 
 void limits_sent(struct sim_node *node, const struct rrcp_packet *p)
@@ -45,7 +54,7 @@ void limits_sent(struct sim_node *node, const struct rrcp_packet *p)
         node->second.challenges++;
         break;
     case TYPE_BEACON:
-        if (p->bytes[55] & STATE_PROBE)
+        if (is_probe(p))
             node->second.probes++;
         else if (p->to)
             node->second.answer_bytes += p->length;
