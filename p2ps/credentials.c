@@ -42,6 +42,7 @@ struct p2ps_credentials {
     struct p2ps_backoff backoff;
     struct p2ps_plain plain;
     struct p2ps_shadow shadow;
+    struct p2ps_locks locks;
     struct p2ps_credentials_stats stats;
     struct worker workers[WORKERS];
     struct checker {
@@ -215,6 +216,7 @@ static enum entitle_verdict judge_other(struct worker *worker, const struct enti
     enum entitle_verdict verdict = judge(worker->credentials, query, out);
 
     out->ticket = ticket;
+    p2ps_locks_note(&worker->credentials->locks, worker->credentials->config.now, query, out);
     p2ps_shadow_compare(&worker->credentials->shadow, worker->index, query, out);
     return verdict;
 }
@@ -457,6 +459,7 @@ int p2ps_credentials_create(const struct p2ps_credentials_config *config,
     pthread_mutex_init(&credentials->lock, NULL);
     pthread_cond_init(&credentials->changed, NULL);
     pthread_mutex_init(&credentials->plain.lock, NULL);
+    pthread_mutex_init(&credentials->locks.lock, NULL);
     for (unsigned i = 0; i < WORKERS; i++) {
         credentials->workers[i].credentials = credentials;
         credentials->workers[i].index = i;
@@ -500,6 +503,7 @@ void p2ps_credentials_destroy(struct p2ps_credentials *credentials)
     pthread_cond_destroy(&credentials->changed);
     pthread_mutex_destroy(&credentials->lock);
     pthread_mutex_destroy(&credentials->plain.lock);
+    pthread_mutex_destroy(&credentials->locks.lock);
     p2ps_known_fini(&credentials->known);
     free(credentials);
 }
@@ -546,6 +550,8 @@ void p2ps_credentials_stats(struct p2ps_credentials *credentials,
 {
     pthread_mutex_lock(&credentials->lock);
     *out = credentials->stats;
+    out->locks_bad = atomic_load_explicit(&credentials->locks.bad, memory_order_relaxed);
+    out->locks_strange = atomic_load_explicit(&credentials->locks.strange, memory_order_relaxed);
     out->shadow_differs = atomic_load_explicit(&credentials->shadow.differs, memory_order_relaxed);
     pthread_mutex_unlock(&credentials->lock);
 }

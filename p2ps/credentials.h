@@ -4,6 +4,7 @@
 #ifndef P2PS_CREDENTIALS_H
 #define P2PS_CREDENTIALS_H
 
+#include "locks.h"
 #include "plain.h"
 #include "shadow.h"
 #include "tokens.h"
@@ -40,6 +41,8 @@ struct p2ps_credentials_stats {
     uint64_t overflow;  /* not looked at, for the queue was full */
     uint64_t tokens;    /* signed ones that were checked */
     uint64_t tokens_refused;
+    uint64_t locks_bad;      /* answers about permission data that cannot be read, */
+    uint64_t locks_strange;  /* and that are of a service id that no peset has */
     uint64_t shadow_differs; /* answers that accessShadowFile would not have given */
 };
 

@@ -274,6 +274,8 @@ static void show_passwords(struct p2ps *p2ps)
     show_total(p2ps->passwords.tokens, stats.tokens);
     show_total(p2ps->passwords.tokens_refused, stats.tokens_refused);
     show_total(p2ps->passwords.shadow_differs, stats.shadow_differs);
+    show_total(p2ps->passwords.locks_bad, stats.locks_bad);
+    show_total(p2ps->passwords.locks_strange, stats.locks_strange);
 }
 
 /* False: a worker hangs. */
@@ -383,6 +385,8 @@ static int create_credentials(struct p2ps *p2ps)
         .tokens = stats_counter(stats, "p2ps.tokensChecked"),
         .tokens_refused = stats_counter(stats, "p2ps.tokensRefused"),
         .shadow_differs = stats_counter(stats, "p2ps.shadowDiffers"),
+        .locks_bad = stats_counter(stats, "p2ps.locksBad"),
+        .locks_strange = stats_counter(stats, "p2ps.locksStrange"),
     };
     if (p2ps_credentials_create(&config, &p2ps->credentials) == MD_OK)
         return MD_OK;

@@ -198,6 +198,11 @@ struct entitle_answer {
     /* ENTITLE_AGAIN: an authority outside has been asked once more, and expires_s is the new end of
      * the login. */
     bool is_renewed;
+    /* Of an item or a post, whatever the verdict: what is wrong with its permission data, of enum
+     * entitle_lock_kind; they are of a service id that no peset has. */
+    uint8_t lock_kind;
+    bool has_strange_lock;
+    uint16_t strange_id;
 };
 
 /* qos= of a user line. */

@@ -20,6 +20,8 @@ struct held {
     bool is_unknown_fine;
     struct entitle_view given; /* names and codes that an authority outside gave the session */
     unsigned count;
+    bool has_strange_id; /* which no peset has */
+    uint16_t strange_id;
     const struct entitle_grant *grants[GRANTS_MAX];
 };
 
@@ -276,6 +278,8 @@ static bool holds_lock_code(void *self, uint16_t service, uint32_t code)
     uint16_t set = held->rules->set_of_id ? held->rules->set_of_id[service] : 0;
 
     if (set == 0) {
+        held->has_strange_id = true;
+        held->strange_id = service;
         entitle_say(held->query, "code", 0, "%u is of id %u, which no peset has: %s", code, service,
                     held->is_unknown_fine ? "allowed by unknownpe=" : "not held");
         return held->is_unknown_fine;
@@ -297,6 +301,9 @@ static const char *judge_lock(const struct entitle_content *content, struct held
     struct entitle_lock_reader reader = { .holds = holds_lock_code, .self = held };
     enum entitle_lock_kind kind = entitle_lock_read(query->permission_data, &reader);
 
+    out->lock_kind = (uint8_t)kind;
+    out->has_strange_lock = held->has_strange_id;
+    out->strange_id = held->strange_id;
     if (kind != ENTITLE_LOCK_FINE) {
         snprintf(out->text, sizeof(out->text), "the permission data of the item %s",
                  entitle_lock_kind_name(kind));

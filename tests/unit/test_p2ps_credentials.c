@@ -509,6 +509,43 @@ static void bad_tokens_without_end_do_not_fill_the_log(void **state)
     assert_int_equal(stats().tokens_refused, 13);
 }
 
+static enum entitle_verdict see(const char *service, const char *lock, size_t length)
+{
+    const struct entitle_query query = { .kind = ENTITLE_ITEM,
+                                         .user = view("bob"),
+                                         .service = view(service),
+                                         .item = view("IBM.N"),
+                                         .permission_data = { lock, length },
+                                         .is_lock_known = true };
+
+    return authority.ask(authority.self, &query, 1, &answer);
+}
+
+static void permission_data_that_make_no_sense_are_told_once_a_minute_and_service(void **state)
+{
+    (void)state;
+    use_rules("\nuser bob\npeset P ids=257\ngrant bob P 62\ncontent RDFD lock\n"
+              "content OPEN lock badlock=allow unknownpe=allow\n",
+              "open-sesame");
+    assert_int_equal(see("RDFD", "\x03\x01\x01\x62\xc0", 5), ENTITLE_ALLOW);
+    assert_int_equal(see("RDFD", "\x03\x01\x01\x63\xc0", 5), ENTITLE_DENY);
+    assert_true(stats().locks_bad == 0 && stats().locks_strange == 0);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(see("RDFD", "\x03\x01\x01\x65\x62", 5), ENTITLE_DENY);
+    assert_int_equal(lines_that_say("RDFD IBM.N: permission data 0301016562 have no end; denied"),
+                     1);
+    assert_int_equal(see("OPEN", "\x03\x11\xa7\x62\xc0", 5), ENTITLE_ALLOW);
+    assert_int_equal(lines_that_say("OPEN IBM.N: its permission data are of service id 4519, which "
+                                    "no peset has; allowed"),
+                     1);
+    assert_int_equal(see("RDFD", "\x03\x11\xa7\x62\xc0", 5), ENTITLE_DENY);
+    assert_int_equal(lines_that_say("RDFD IBM.N: its permission"), 0); /* it had one this minute */
+    assert_true(stats().locks_bad == 10 && stats().locks_strange == 2);
+    atomic_fetch_add(&now_ns, 60 * SECOND);
+    assert_int_equal(see("RDFD", "\x03\x11\xa7\x62\xc0", 5), ENTITLE_DENY);
+    assert_int_equal(lines_that_say("RDFD IBM.N: its permission"), 1);
+}
+
 /* Wrong ones are no guesses at a password. */
 static void groups_in_a_token_are_roles(void **state)
 {
@@ -854,6 +891,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST_TOKENS(bad_tokens_without_end_do_not_fill_the_log),
+        TEST(permission_data_that_make_no_sense_are_told_once_a_minute_and_service),
         TEST(a_password_that_fits_its_hash_is_let_in),
         TEST(a_wrong_one_an_empty_one_and_a_cut_one_are_refused),
         TEST(a_refusal_names_a_line_of_the_rules_in_force),
