@@ -70,6 +70,7 @@ struct entitle_query {
     struct entitle_view token;       /* ENTITLE_LOGIN, authentication token */
     struct entitle_view host;        /* address of the client, as text */
     struct entitle_view application; /* id of it, as the login says; as all below of logins */
+    struct entitle_view application_name;
     struct entitle_view position;
     struct entitle_view certificate; /* a name in the one that the client has shown; of logins */
     /* Of logins: the number of that one, in hexadecimal digits without leading zeros; the token,
@@ -81,6 +82,8 @@ struct entitle_query {
     bool is_plain;
     bool needs_certificate; /* of the user's own name, or one that cert= of its line fits */
     bool is_token;          /* ENTITLE_LOGIN: `token` says who it is */
+    bool is_reissue;        /* ENTITLE_LOGIN: it is open already */
+    uint8_t name_type;      /* ENTITLE_LOGIN: as on the wire */
     enum entitle_by by; /* ENTITLE_AGAIN: as the login was answered. ENTITLE_LOGIN: proved already,
                            by whoever asks the rules */
     uint64_t proof;     /* ENTITLE_AGAIN: of the answer to the login */

@@ -63,11 +63,14 @@ static void fill(const struct p2ps_authority_question *question, uint64_t ticket
         .has_token = question->token.length > 0,
         .needs_certificate = question->needs_certificate,
         .is_plain = question->is_plain,
+        .is_reissue = question->is_reissue,
+        .name_type = question->name_type,
         .now_s = question->now_s,
     };
     authority_copy(out->user, question->user);
     authority_copy(out->host, question->host);
     authority_copy(out->application, question->application);
+    authority_copy(out->application_name, question->application_name);
     authority_copy(out->position, question->position);
     authority_copy(out->certificate, question->certificate);
     authority_copy(out->number, question->number);

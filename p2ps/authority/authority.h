@@ -57,12 +57,15 @@ struct p2ps_authority_config {
 struct md_hist;
 
 struct p2ps_authority_question {
-    bool is_renewal; /* may this session go on? it has no password and no token */
-    struct entitle_view user, password, token, host, application, position;
-    struct entitle_view session; /* of a renewal, if an answer gave it one */
+    bool is_renewal;   /* may this session go on? it has no password and no token */
+    bool is_reissue;   /* a login that is open shows a new token */
+    uint8_t name_type; /* of a login; 0: none is said */
+    struct entitle_view user, password, token, host, application, application_name, position;
+    struct entitle_view certificate; /* a name in it */
+    struct entitle_view session;     /* of a renewal, if an answer gave it one */
     /* Not sent: p2ps judges them when the answer is there. The number of the certificate, what
      * is known of the token (NULL: there is none), the time since 1970. */
-    struct entitle_view certificate, number;
+    struct entitle_view number;
     const struct entitle_shown *shown;
     uint64_t now_s;
     bool needs_certificate, is_plain;
@@ -89,7 +92,9 @@ struct p2ps_authority_answer {
     char text[ENTITLE_TEXT_MAX];
     char session[ENTITLE_TEXT_MAX]; /* of an allowed one, that it begins; "": none, or the same */
     /* As it was asked. */
-    bool is_renewal, has_token;
+    bool is_renewal, has_token, is_reissue;
+    uint8_t name_type;
+    char application_name[ENTITLE_TEXT_MAX];
     char host[ENTITLE_TEXT_MAX], application[ENTITLE_TEXT_MAX], position[ENTITLE_TEXT_MAX];
     char certificate[ENTITLE_TEXT_MAX], number[ENTITLE_TEXT_MAX];
     bool has_shown;

@@ -9,7 +9,7 @@
 #include "base/table.h"
 
 #define KNOWN 16384u
-#define PARTS 6
+#define PARTS 9
 
 struct known {
     char sum[AUDIT_SUM_SIZE];
@@ -38,10 +38,13 @@ void p2ps_authority_memory_sum(const uint8_t secret[32],
                                const struct p2ps_authority_question *question,
                                char sum[AUDIT_SUM_SIZE])
 {
-    const struct entitle_view parts[PARTS] = { question->user,        question->password,
-                                               question->token,       question->host,
-                                               question->application, question->position };
-    uint8_t bytes[2 * P2PS_AUTHORITY_TOKEN + 4 * ENTITLE_TEXT_MAX + 32 + PARTS * sizeof(uint32_t)];
+    const char kinds[2] = { (char)question->name_type, question->is_plain };
+    const struct entitle_view parts[PARTS] = {
+        question->user,     question->password,    question->token,
+        question->host,     question->application, question->application_name,
+        question->position, question->certificate, { kinds, sizeof(kinds) },
+    };
+    uint8_t bytes[2 * P2PS_AUTHORITY_TOKEN + 7 * ENTITLE_TEXT_MAX + 32 + PARTS * sizeof(uint32_t)];
     size_t used = 32;
 
     memcpy(bytes, secret, used);

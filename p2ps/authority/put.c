@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "put.h"
 
+#include "base/text.h"
 #include "output.h"
 #include "slots.h"
 
@@ -13,6 +14,13 @@ static void say_if(struct authority_out *out, const char *name, struct entitle_v
         authority_out_text(out, name, text);
 }
 
+/* What others have written, and nobody is refused for. */
+static void say_if_text(struct authority_out *out, const char *name, struct entitle_view text)
+{
+    if (md_text_is_plain(text.data, text.length))
+        say_if(out, name, text);
+}
+
 static bool write_question(struct p2ps_authority *a, uint64_t id,
                            const struct p2ps_authority_question *question)
 {
@@ -21,11 +29,18 @@ static bool write_question(struct p2ps_authority *a, uint64_t id,
     authority_out_number(&out, "id", id);
     authority_out_text(&out, "ask", authority_view(question->is_renewal ? "renew" : "login"));
     say_if(&out, "user", question->user);
+    if (question->name_type)
+        authority_out_number(&out, "nameType", question->name_type);
     say_if(&out, "password", question->password);
     say_if(&out, "token", question->token);
     say_if(&out, "application", question->application);
+    say_if_text(&out, "applicationName", question->application_name);
     say_if(&out, "position", question->position);
     say_if(&out, "address", question->host);
+    authority_out_word(&out, "tls", question->is_plain ? "false" : "true");
+    say_if_text(&out, "certificate", question->certificate);
+    if (question->is_reissue)
+        authority_out_word(&out, "reissue", "true");
     say_if(&out, "session", question->session);
     return authority_finish(a, &out);
 }
@@ -121,7 +136,12 @@ static struct p2ps_authority_question question_of(const struct p2ps_authority *a
         .token = { secrets + slot->password_length, slot->token_length },
         .host = authority_view(asked->host),
         .application = authority_view(asked->application),
+        .application_name = authority_view(asked->application_name),
         .position = authority_view(asked->position),
+        .certificate = authority_view(asked->certificate),
+        .is_plain = asked->is_plain,
+        .is_reissue = asked->is_reissue,
+        .name_type = asked->name_type,
     };
 }
 

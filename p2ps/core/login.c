@@ -362,6 +362,7 @@ static void ask(struct p2ps_core *core, uint32_t client, struct entitle_query *q
     query->user = (struct entitle_view){ c->user, strlen(c->user) };
     query->host = (struct entitle_view){ c->address, strlen(c->address) };
     query->application = (struct entitle_view){ c->application_id, strlen(c->application_id) };
+    query->application_name = (struct entitle_view){ c->application, strlen(c->application) };
     query->position = (struct entitle_view){ c->position, strlen(c->position) };
     p2ps_proof_show(core, c, query);
     query->is_asked = is_check && c->is_checking;
@@ -408,6 +409,8 @@ static void ask_authority(struct p2ps_core *core, uint32_t client,
             .password = { (const char *)request->password.data, request->password.length },
             .token = { (const char *)token.data, token.length },
             .is_token = p2ps_name_is_token(request),
+            .is_reissue = p2ps_client_at(core, client)->login_state == P2PS_LOGIN_OPEN,
+            .name_type = request->name_type,
         });
 }
 

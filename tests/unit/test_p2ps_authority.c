@@ -190,7 +190,11 @@ static void a_question_says_all_and_its_answer_finds_who_asked(void **state)
         .token = view("t"),
         .host = view("[::1]:9"),
         .application = view("256"),
+        .application_name = view("ema"),
         .position = view("net"),
+        .certificate = view("alice@firm.example"),
+        .name_type = 5,
+        .is_reissue = true,
     };
 
     (void)state;
@@ -198,8 +202,10 @@ static void a_question_says_all_and_its_answer_finds_who_asked(void **state)
     assert_int_equal(p2ps_authority_ask(authority, now_ns, &question, 1, 77, &answer),
                      P2PS_AUTHORITY_ASKED);
     assert_string_equal(said(), "{\"id\":65536,\"ask\":\"login\",\"user\":\"al\\\"ice\\u000a\","
-                                "\"password\":\"p\\\\w\",\"token\":\"t\",\"application\":\"256\","
-                                "\"position\":\"net\",\"address\":\"[::1]:9\"}\n");
+                                "\"nameType\":5,\"password\":\"p\\\\w\",\"token\":\"t\","
+                                "\"application\":\"256\",\"applicationName\":\"ema\","
+                                "\"position\":\"net\",\"address\":\"[::1]:9\",\"tls\":true,"
+                                "\"certificate\":\"alice@firm.example\",\"reissue\":true}\n");
     assert_int_equal(p2ps_authority_answered(authority), 0);
     assert_null(
         answers(65536, "\"verdict\":\"allow\",\"roles\":[ \"a\",\"\\u0062\" ],\"mounts\":3"));
@@ -418,6 +424,27 @@ static void an_answer_says_when_its_session_ends(void **state)
     assert_null(answers(number(), "\"verdict\":\"allow\",\"expires\":5000000060"));
     assert_true(takes());
     assert_int_equal(answer.verdict, P2PS_AUTHORITY_DENY);
+}
+
+/* What is known of a login is not known of one that shows another certificate, or is plain. */
+static void a_login_that_comes_in_another_way_is_another_one(void **state)
+{
+    struct p2ps_authority_question question = { .user = view("alice"), .password = view("x") };
+
+    (void)state;
+    greet();
+    p2ps_authority_ask(authority, now_ns, &question, 1, 1, &answer);
+    assert_null(answers(number(), "\"verdict\":\"allow\",\"ttl\":600"));
+    assert_true(takes());
+    assert_int_equal(p2ps_authority_ask(authority, now_ns, &question, 1, 2, &answer),
+                     P2PS_AUTHORITY_ALLOW);
+    question.is_plain = true;
+    assert_int_equal(p2ps_authority_ask(authority, now_ns, &question, 1, 3, &answer),
+                     P2PS_AUTHORITY_ASKED);
+    question.is_plain = false;
+    question.certificate = view("alice");
+    assert_int_equal(p2ps_authority_ask(authority, now_ns, &question, 1, 4, &answer),
+                     P2PS_AUTHORITY_ASKED);
 }
 
 static void a_denial_is_not_remembered(void **state)
@@ -772,8 +799,14 @@ static void a_login_waits_for_it_no_longer_than_for_an_answer(void **state)
 
 static void who_waits_is_asked_about_as_soon_as_it_is_back(void **state)
 {
-    const struct p2ps_authority_question token = { .token = view("eyJ"),
-                                                   .host = view("10.1.0.7:9") };
+    const struct p2ps_authority_question token = {
+        .token = view("eyJ"),
+        .host = view("10.1.0.7:9"),
+        .certificate = view("desk1"),
+        .application_name = view("al\xe9"), /* no UTF-8: it is left out */
+        .name_type = 5,
+        .is_plain = true,
+    };
 
     (void)state;
     ask("alice", "p\\w", 1);
@@ -785,9 +818,11 @@ static void who_waits_is_asked_about_as_soon_as_it_is_back(void **state)
     said();
     assert_null(hears(HELLO));
     assert_string_equal(said(), "{\"id\":65536,\"ask\":\"login\",\"user\":\"alice\","
-                                "\"password\":\"p\\\\w\",\"address\":\"10.1.0.7:5122\"}\n"
-                                "{\"id\":196609,\"ask\":\"login\",\"token\":\"eyJ\","
-                                "\"address\":\"10.1.0.7:9\"}\n");
+                                "\"password\":\"p\\\\w\",\"address\":\"10.1.0.7:5122\","
+                                "\"tls\":true}\n"
+                                "{\"id\":196609,\"ask\":\"login\",\"nameType\":5,"
+                                "\"token\":\"eyJ\",\"address\":\"10.1.0.7:9\",\"tls\":false,"
+                                "\"certificate\":\"desk1\"}\n");
     assert_true(takes() && answer.ticket == 3 && answer.verdict == P2PS_AUTHORITY_DENY);
     now_ns += 2 * SECOND - 1; /* since it was asked */
     assert_null(p2ps_authority_tick(authority, now_ns));
@@ -1072,6 +1107,7 @@ int main(void)
         TEST(each_login_may_have_roles_of_its_own),
         TEST(an_answer_lives_for_its_ttl_also_without_the_authority),
         TEST(an_answer_says_when_its_session_ends),
+        TEST(a_login_that_comes_in_another_way_is_another_one),
         TEST(a_denial_is_not_remembered),
         TEST(what_changes_is_forgotten_and_asked_again),
         TEST(what_is_known_of_others_is_kept),
