@@ -136,6 +136,7 @@ enum entitle_reason {
     ENTITLE_DOWN,        /* the permission system is away */
     ENTITLE_UNKNOWN,     /* it does not know the user */
     ENTITLE_AWAY,        /* the permission system is: a session that it let in ends meanwhile */
+    ENTITLE_POSITION,    /* the user may not be there */
     ENTITLE_MOUNTS,      /* the user has as many connections as it allows, here and elsewhere */
 };
 

@@ -200,6 +200,7 @@ static uint8_t code_of(const struct entitle_answer *answer)
     case ENTITLE_UNKNOWN:
         return RWF_CODE_USER_UNKNOWN_TO_PERM_SYS;
     case ENTITLE_MOUNTS:
+    case ENTITLE_POSITION:
         return RWF_CODE_DACS_MAX_LOGINS_REACHED;
     case ENTITLE_OTHER:
     case ENTITLE_AWAY:

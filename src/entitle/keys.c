@@ -424,6 +424,24 @@ static bool has_expired(uint64_t expires_s, uint64_t now_s, struct entitle_answe
     return true;
 }
 
+#define USER_SHOWN(word)  ((word).length < 48 ? (int)(word).length : 48), (word).data
+#define VALUE_SHOWN(word) ((word).length < 40 ? (int)(word).length : 40), (word).data
+
+/* The text behind an address has its port, and what else is known of the connection. */
+static struct entitle_view address_of(struct entitle_view host)
+{
+    const char *blank = host.length ? memchr(host.data, ' ', host.length) : NULL;
+    size_t length = blank ? (size_t)(blank - host.data) : host.length;
+    const char *port = length ? memrchr(host.data, ':', length) : NULL;
+
+    return (struct entitle_view){ host.data, port ? (size_t)(port - host.data) : length };
+}
+
+static struct entitle_view or_none(struct entitle_view text)
+{
+    return text.length ? text : (struct entitle_view){ "(none)", 6 };
+}
+
 const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct entitle_query *query,
                                 struct entitle_answer *out)
 {
@@ -436,13 +454,25 @@ const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct en
                  query->user.length < 100 ? (int)query->user.length : 100, query->user.data);
         return out->text;
     }
-    if (keys->from.data && !comes_from(keys->from, query->host))
-        return "the user may not come from this address";
-    if (keys->application.data && !is_listed(keys->application, query->application)) {
-        out->reason = ENTITLE_APPLICATION;
-        return "the application is not allowed to the user";
+    if (keys->from.data && !comes_from(keys->from, query->host)) {
+        struct entitle_view address = address_of(query->host);
+        snprintf(out->text, sizeof(out->text), "%.*s may not come from %.*s",
+                 USER_SHOWN(query->user), VALUE_SHOWN(address));
+        return out->text;
     }
-    if (keys->position.data && !entitle_fits(keys->position, query->position))
-        return "the position is not allowed to the user";
+    if (keys->application.data && !is_listed(keys->application, query->application)) {
+        struct entitle_view application = or_none(query->application);
+        out->reason = ENTITLE_APPLICATION;
+        snprintf(out->text, sizeof(out->text), "the application %.*s is not allowed to %.*s",
+                 VALUE_SHOWN(application), USER_SHOWN(query->user));
+        return out->text;
+    }
+    if (keys->position.data && !entitle_fits(keys->position, query->position)) {
+        struct entitle_view position = or_none(query->position);
+        out->reason = ENTITLE_POSITION;
+        snprintf(out->text, sizeof(out->text), "the position %.*s is not allowed to %.*s",
+                 VALUE_SHOWN(position), USER_SHOWN(query->user));
+        return out->text;
+    }
     return NULL;
 }

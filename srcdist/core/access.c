@@ -147,7 +147,8 @@ static bool judge(const struct srcdist_core *core, struct srcdist_provider *p,
         return refuse(why,
                       answer->reason == ENTITLE_APPLICATION
                           ? RWF_CODE_DACS_USER_ACCESS_TO_APP_DENIED
-                          : RWF_CODE_NOT_ENTITLED,
+                      : answer->reason == ENTITLE_POSITION ? RWF_CODE_DACS_MAX_LOGINS_REACHED
+                                                           : RWF_CODE_NOT_ENTITLED,
                       answer->text);
     take_end(p, answer, &proof);
     return true;

@@ -119,7 +119,7 @@ def which_sessions_end(folder):
     for name, text in (("was", old), ("is", new)):
         write(folder, name, "default items allow\ndefault posts allow\n" + text)
     assert run(folder, "diff", "was", "is", "sessions=now") == (1, """\
-0.2 bob 10.2.0.1:9: - ends: the user may not come from this address
+0.2 bob 10.2.0.1:9: - ends: bob may not come from 10.2.0.1
 0.1 carol 10.1.0.8:1: - ends if it came by password or token: these have changed
 2 of 4 sessions
 """), run(folder, "diff", "was", "is", "sessions=now")

@@ -500,6 +500,36 @@ static void a_user_comes_from_where_and_with_what_it_may(void **state)
     }
 }
 
+static void who_may_not_come_as_he_comes_is_told_what_is_wrong(void **state)
+{
+    static const struct {
+        const char *file, *host, *application, *position, *text;
+        enum entitle_reason reason;
+    } cases[] = {
+        { "user a from=10.1.0.0/16\n", "10.2.0.0:5122 TLSv1.3 (desk7)", "", "",
+          "a may not come from 10.2.0.0", ENTITLE_OTHER },
+        { "user a from=10.1.0.0/16\n", "[2001:db8::1]:7", "", "",
+          "a may not come from [2001:db8::1]", ENTITLE_OTHER },
+        { "user a application=256\n", "", "300", "", "the application 300 is not allowed to a",
+          ENTITLE_APPLICATION },
+        { "user a application=256\n", "", "", "", "the application (none) is not allowed to a",
+          ENTITLE_APPLICATION },
+        { "user a position=10.1.*/net\n", "", "", "10.2.0.7/net",
+          "the position 10.2.0.7/net is not allowed to a", ENTITLE_POSITION },
+    };
+    struct entitle_answer answer;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct entitle_rules *rules = rules_of(cases[i].file);
+
+        login_from(rules, cases[i].host, cases[i].application, cases[i].position, &answer);
+        assert_string_equal(answer.text, cases[i].text);
+        assert_int_equal(answer.reason, cases[i].reason);
+        entitle_rules_destroy(rules);
+    }
+}
+
 static enum entitle_verdict again(const char *file, const char *user, uint64_t proof)
 {
     struct entitle_rules *rules = rules_of(file);
@@ -923,6 +953,7 @@ int main(void)
         cmocka_unit_test(a_denial_has_the_words_and_the_line_of_its_rule),
         cmocka_unit_test(a_secret_may_have_quotes_as_it_ever_could),
         cmocka_unit_test(a_user_comes_from_where_and_with_what_it_may),
+        cmocka_unit_test(who_may_not_come_as_he_comes_is_told_what_is_wrong),
         cmocka_unit_test(a_login_goes_on_while_the_rules_ask_for_the_same_proof),
         cmocka_unit_test(a_token_alone_names_its_user_if_that_has_a_name),
         cmocka_unit_test(a_file_that_lets_nobody_publish_is_known),

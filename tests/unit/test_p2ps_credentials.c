@@ -455,7 +455,7 @@ static void the_user_line_has_the_last_word(void **state)
               "user open\n",
               "open-sesame");
     assert_int_equal(show("\"sub\":\"joe\",\"exp\":1800001000", ""), ENTITLE_DENY);
-    assert_string_equal(answer.text, "the user may not come from this address");
+    assert_string_equal(answer.text, "joe may not come from 10.1.0.7");
     assert_int_equal(answer.token_error, 0);
     assert_int_equal(show("\"sub\":\"eve\",\"exp\":1800001000", ""), ENTITLE_DENY);
     assert_int_equal(show("\"sub\":\"pam\",\"exp\":1800001000", ""), ENTITLE_DENY);

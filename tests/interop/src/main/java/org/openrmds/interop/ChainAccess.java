@@ -106,11 +106,12 @@ public final class ChainAccess {
     private static void codes() throws IOException {
         takeRules(
                 "user alice password=secret\nuser limited mounts=1\nuser user\n"
-                        + "user app application=300\nuser far from=192.0.2.0/24\nuser safe tls=yes\n"
+                        + "user app application=300\nuser desk7 position=10.1.0.7*\nuser far from=192.0.2.0/24\nuser safe tls=yes\n"
                         + "user gone expires=2020-01-01\nuser off disabled\n"
                         + "deny user * SECRET.*\nallow * * *\n");
-        refused("app", null, "application");
-        refused("far", null, "the user may not come from this address");
+        refused("app", null, "the application 256 is not allowed to app");
+        refused("far", null, "far may not come from 127.0.0.1");
+        refused("desk7", null, "is not allowed to desk7");
         refused("safe", null, "must use TLS");
         refused("gone", null, "the user expired at");
         refused("off", null, "the user is disabled");
