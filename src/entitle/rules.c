@@ -333,9 +333,13 @@ static enum entitle_verdict judge_named(const struct entitle_rules *rules,
         entitle_ask_for_hash(rules->decoy, true, out);
         return out->verdict;
     }
-    if (!user)
-        return deny(out, query->kind == ENTITLE_AGAIN ? "the user is no longer allowed"
-                                                      : "user name or password refused");
+    if (!user && query->kind == ENTITLE_AGAIN)
+        return deny(out, "the user is no longer allowed");
+    if (!user) {
+        if (out->is_by_name) /* else it would tell which names there are to guess a password of */
+            out->reason = ENTITLE_UNKNOWN;
+        return deny(out, "user name or password refused");
+    }
     const char *why = query->is_proof_given ? NULL : entitle_refuse_proof(&user->keys, query, out);
     out->proof = entitle_proof_of(&user->keys);
     if (!why && out->verdict == ENTITLE_PENDING)

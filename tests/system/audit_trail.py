@@ -86,7 +86,7 @@ def who_came_is_told(bed):
     assert has(bed, e="logout", user="alice")["sid"] == one["sid"]
     log_in("mallory")
     denied = has(bed, e="login", v="deny", user="mallory")
-    assert denied["code"] == 3 and "rule" not in denied, "no line fits"
+    assert denied["code"] == 30 and "rule" not in denied, "no line fits"
     now = write(bed, "user alice\nuser bob\n")
     bed.running["p2ps.1"].signal(signal.SIGHUP)
     reload = has(bed, e="reload")

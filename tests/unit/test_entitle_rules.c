@@ -530,6 +530,23 @@ static void who_may_not_come_as_he_comes_is_told_what_is_wrong(void **state)
     }
 }
 
+static void a_name_that_is_not_known_is_told_so_only_without_a_secret(void **state)
+{
+    struct entitle_rules *rules = rules_of("user a\nuser b password=x\n");
+    struct entitle_answer answer;
+
+    (void)state;
+    assert_int_equal(login(rules, "c", "", &answer), ENTITLE_DENY);
+    assert_int_equal(answer.reason, ENTITLE_UNKNOWN);
+    assert_int_equal(login(rules, "c", "guess", &answer), ENTITLE_DENY);
+    assert_int_equal(answer.reason, ENTITLE_OTHER);
+    assert_int_equal(login(rules, "b", "guess", &answer), ENTITLE_DENY);
+    assert_int_equal(answer.reason, ENTITLE_OTHER);
+    assert_int_equal(login(rules, "b", "", &answer), ENTITLE_DENY);
+    assert_int_equal(answer.reason, ENTITLE_OTHER);
+    entitle_rules_destroy(rules);
+}
+
 static enum entitle_verdict again(const char *file, const char *user, uint64_t proof)
 {
     struct entitle_rules *rules = rules_of(file);
@@ -954,6 +971,7 @@ int main(void)
         cmocka_unit_test(a_secret_may_have_quotes_as_it_ever_could),
         cmocka_unit_test(a_user_comes_from_where_and_with_what_it_may),
         cmocka_unit_test(who_may_not_come_as_he_comes_is_told_what_is_wrong),
+        cmocka_unit_test(a_name_that_is_not_known_is_told_so_only_without_a_secret),
         cmocka_unit_test(a_login_goes_on_while_the_rules_ask_for_the_same_proof),
         cmocka_unit_test(a_token_alone_names_its_user_if_that_has_a_name),
         cmocka_unit_test(a_file_that_lets_nobody_publish_is_known),
