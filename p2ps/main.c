@@ -15,6 +15,7 @@
 #include "credentials.h"
 #include "daemon/connections.h"
 #include "dictionaries.h"
+#include "exempt.h"
 #include "listeners.h"
 #include "names.h"
 #include "netio/stream.h"
@@ -187,6 +188,9 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .service_forget_ns = md_conf_time_ns(daemon, "serviceForget"),
         .conflate_max = md_conf_u32(daemon, "conflateMax"),
         .owed_fill_percent = (unsigned)md_conf_u64(daemon, "outputThresholdBreach"),
+        .ok_fill_percent = (unsigned)md_conf_u64(daemon, "outputThresholdOK"),
+        .slow_time_ns = md_conf_time_ns(daemon, "slowTime"),
+        .trade_backlog = md_conf_u64(daemon, "tradeBacklog"),
         .keeps_images = md_conf_bool(daemon, "enableCache"),
         .field_type = p2ps_dictionary_field_type,
         .field_context = p2ps->dictionaries,
@@ -211,7 +215,8 @@ static int create_workers(struct p2ps *p2ps)
     };
     char name[64];
 
-    if (p2ps_paces_read(p2ps, &config.core) != MD_OK || p2ps_plan_memory(p2ps, &config) != MD_OK)
+    if (p2ps_paces_read(daemon, &config.core) != MD_OK ||
+        p2ps_exempt_read(p2ps, &config.core) != MD_OK || p2ps_plan_memory(p2ps, &config) != MD_OK)
         return MD_EXIT_CONFIG;
     config.ws = ws_config(p2ps, &config);
     if (p2ps_audit_open(p2ps) != MD_OK)

@@ -16,6 +16,7 @@ struct shown {
     uint64_t messages_in, bytes_in, messages_out, bytes_out;
     uint64_t rates[P2PS_RATES]; /* of what goes out */
     uint64_t since_ns;
+    uint64_t first_slow_ns, merged, lost, worst_lag_us, behind_bytes, is_conflated;
 };
 
 #define ROW(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct shown, member)
@@ -33,6 +34,12 @@ static const struct stats_row rows[] = {
     ROW(GAUGE, "msgsOutRate", rates[P2PS_RATE_MSGS]),
     ROW(GAUGE, "bytesOutRate", rates[P2PS_RATE_BYTES]),
     ROW(TIME, "since", since_ns),
+    ROW(GAUGE, "conflated", is_conflated),
+    ROW(TIME, "firstSlow", first_slow_ns), /* 0: never */
+    ROW(COUNTER, "slowMerged", merged),
+    ROW(COUNTER, "slowLost", lost),
+    ROW(GAUGE, "worstLagUs", worst_lag_us),
+    ROW(GAUGE, "behindBytes", behind_bytes),
 };
 
 struct p2ps_mount_stats {
@@ -136,6 +143,12 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
         .messages_out = now.messages_out,
         .bytes_out = now.bytes_out,
         .since_ns = stats->since_ns,
+        .is_conflated = client->is_merging,
+        .first_slow_ns = client->first_slow_s * 1000000000u,
+        .merged = client->merged,
+        .lost = client->lost,
+        .worst_lag_us = client->worst_lag_ns / 1000,
+        .behind_bytes = client->behind_bytes,
     };
     const uint64_t totals[P2PS_RATES] = {
         [P2PS_RATE_MSGS] = now.messages_out,

@@ -31,7 +31,7 @@ struct p2ps {
     struct p2ps_credentials *credentials;
     struct p2ps_outside *outside;
     struct p2ps_audit *audit;
-    struct rates *exempt; /* updates that are never merged; NULL: conflateRates is empty */
+    struct rates *exempt; /* updates that are never merged */
     struct p2ps_worker *workers[WORKERS_MAX];
     unsigned worker_count;
     struct listener listeners[LISTENERS_MAX];

@@ -8,7 +8,7 @@
 
 #define PROCESS_BYTES (24u << 20) /* programs, libraries, stacks, statistics */
 #define WORKER_BYTES  (12u << 20) /* tables that are made at start */
-#define MERGE_BYTES   (1u << 20)  /* with conflateRates, of each worker */
+#define MERGE_BYTES   (1u << 20)  /* of each worker */
 #define FORMS_AT_ONCE 5           /* buffers of maxDecodedMsgSize a worker holds */
 #define WS_FORMS      9           /* and for JSON so many more, */
 #define WS_READER     12          /* and so many of wsMaxMsgSize */
@@ -84,8 +84,7 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
     uint64_t pool = md_conf_u64(daemon, "poolSize");
 
     daemon_memory_add(memory, "fixed",
-                      fixed_bytes(daemon, &config->channel) +
-                          (config->core.pace_count ? workers * MERGE_BYTES : 0));
+                      fixed_bytes(daemon, &config->channel) + workers * MERGE_BYTES);
     /* None wanted is not the same as no limit wanted. */
     uint64_t output =
         daemon_memory_grant(memory, "output", ((pool ? pool : beyond) + 1) * buffer, 8);
@@ -96,6 +95,8 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
     config->core.sink.hold_bytes =
         daemon_memory_grant(memory, "held", sinks * md_conf_u64(daemon, "holdLimit") + 1, 4) /
         sinks;
+    config->core.backlog_bytes_max =
+        daemon_memory_grant(memory, "backlog", md_conf_u64(daemon, "slowBacklog"), 4) / workers;
     p2ps_dictionary_store_limit(
         p2ps->dictionaries,
         daemon_memory_grant(memory, "dictionaries", md_conf_u64(daemon, "dictionaryLimit"), 4));

@@ -185,6 +185,15 @@ static unsigned fill(const void *self)
     return rssl_outq_depth(outq) * 100 / outq->config.max_buffers;
 }
 
+static const char *queue(const void *self, uint64_t *used, uint64_t *max)
+{
+    const struct rssl_outq *outq = outq_of(self);
+
+    *used = rssl_outq_depth(outq);
+    *max = outq->config.max_buffers;
+    return "output buffers";
+}
+
 static void close_mount(void *self, const char *reason)
 {
     struct p2ps_mount *mount = self;
@@ -207,6 +216,7 @@ const struct p2ps_front p2ps_rssl_front = {
     .flush = flush,
     .is_full = is_full,
     .fill = fill,
+    .queue = queue,
     .close = close_mount,
     .resume = p2ps_mount_resume,
     .user = p2ps_mount_user,

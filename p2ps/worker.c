@@ -49,45 +49,6 @@ static void on_attachment(const struct p2ps_worker_network *network,
                name, index);
 }
 
-static void log_forgotten(const struct p2ps_worker *worker, const struct p2ps_note *note)
-{
-    int length = (int)note->service.length;
-    const char *name = (const char *)note->service.data;
-
-    if (note->makes_room)
-        md_log(MD_LOG_WARNING,
-               "service %.*s: no src_dist offers it, and there are too many services: deleted from "
-               "the directory, worker %u closed %u items",
-               length, name, worker->config.index, note->items);
-    else
-        md_log(MD_LOG_WARNING,
-               "service %.*s: no src_dist has offered it for serviceForget: deleted from the "
-               "directory, worker %u closed %u items",
-               length, name, worker->config.index, note->items);
-}
-
-/* Every worker hears of every service: one of them says so. */
-static void on_note(void *owner, const struct p2ps_note *note)
-{
-    const struct p2ps_worker *worker = owner;
-    char state[160];
-
-    if (note->kind == P2PS_NOTE_SERVICE && worker->config.index == 0)
-        md_log(note->is_up ? MD_LOG_NOTICE : MD_LOG_ERROR,
-               "service %.*s is %s, offered by %u src_dist", (int)note->service.length,
-               (const char *)note->service.data, note->is_up ? "up" : "down", note->instances);
-    if (note->kind == P2PS_NOTE_FORGOTTEN)
-        log_forgotten(worker, note);
-    if (note->kind == P2PS_NOTE_RELEASED)
-        p2ps_service_released(worker, note);
-    if (note->kind != P2PS_NOTE_STATE)
-        return;
-    rwf_state_to_text(&note->state, state, sizeof(state));
-    md_log(note->state.data_state == RWF_DATA_SUSPECT ? MD_LOG_WARNING : MD_LOG_NOTICE,
-           "service %.*s: worker %u told %u items %s", (int)note->service.length,
-           (const char *)note->service.data, worker->config.index, note->items, state);
-}
-
 static int poll_network(struct p2ps_worker_network *network)
 {
     struct p2ps_worker *worker = network->worker;
@@ -507,7 +468,7 @@ int p2ps_worker_create(const struct p2ps_worker_config *config, struct p2ps_work
         err = md_mailbox_init(&worker->orders, sizeof(struct p2ps_worker_letter), 0, LETTER_KINDS);
     if (err == MD_OK)
         err = open_networks(worker);
-    worker->config.core.note = on_note;
+    worker->config.core.note = p2ps_worker_note;
     worker->config.core.note_owner = worker;
     if (err == MD_OK)
         err = p2ps_core_create(&worker->config.core, &worker->core);

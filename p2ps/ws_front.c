@@ -297,6 +297,15 @@ static unsigned fill(const void *self)
     return (unsigned)((uint64_t)ws_queued(conn) * 100 / ws_queue_max(conn));
 }
 
+static const char *queue(const void *self, uint64_t *used, uint64_t *max)
+{
+    const struct p2ps_mount *mount = self;
+
+    *used = ws_queued(mount->ws->conn);
+    *max = ws_queue_max(mount->ws->conn);
+    return "bytes of output";
+}
+
 static void close_mount(void *self, const char *reason)
 {
     struct p2ps_mount *mount = self;
@@ -321,6 +330,7 @@ static const struct p2ps_front front = {
     .flush = flush,
     .is_full = is_full,
     .fill = fill,
+    .queue = queue,
     .close = close_mount,
     .resume = p2ps_mount_resume,
     .user = p2ps_mount_user,

@@ -1,6 +1,8 @@
 /* check.c - the invariants of the core's tables, as code: see p2ps_core_check(). */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/check.h"
+#include "backlog.h"
+#include "base/slots.h"
 #include "item.h"
 #include "pace.h"
 #include "private.h"
@@ -14,6 +16,7 @@
  *   services  the maps of the networks and the table name each other, and no id is given twice
  *   walks     each is counted by the items that owe its state
  *   places    each is counted by the watches of its rate; what is pending has a turn
+ *   backlog   what waits for a watch is marked there, and its client is slow
  *   sums      what the statistics call "now" is what is there
  */
 struct tally {
@@ -51,6 +54,8 @@ static const char *check_watch(const struct p2ps_core *core, uint32_t item, uint
                p2ps_standby_is(c, it->service) == ((w->flags & P2PS_WATCH_STANDBY) != 0));
     MD_REQUIRE(it->is_private == ((w->flags & P2PS_WATCH_PRIVATE) != 0));
     MD_REQUIRE(core->forms[w->form].pace <= core->config.pace_count);
+    if (p2ps_backlog_has(core, w))
+        MD_REQUIRE(p2ps_backlog_find(core, w->client, w->stream_id) != MD_NIL);
     tally->form_watches[w->form]++;
     tally->owed += (w->flags & P2PS_WATCH_OWED) != 0;
     return NULL;
@@ -359,5 +364,6 @@ const char *p2ps_core_check(const struct p2ps_core *core)
     MD_REQUIRE_ALL(check_services(core));
     MD_REQUIRE_ALL(check_walks(core));
     MD_REQUIRE_ALL(p2ps_pace_check(core));
+    MD_REQUIRE_ALL(p2ps_backlog_check(core));
     return check_sums(core, &tally);
 }

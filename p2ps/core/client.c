@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backlog.h"
 #include "base/assert.h"
 #include "base/err.h"
 #include "client.h"
@@ -156,6 +157,7 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
     if (client >= core->client_room)
         return false;
     const struct p2ps_client *c = &core->clients[client];
+    const struct p2ps_slow *slow = p2ps_backlog_of(core, client);
     if (c->is_used && !c->is_gone) {
         *out = (struct p2ps_client_info){
             .is_used = true,
@@ -168,6 +170,12 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
             .updates_out = c->updates_out,
             .rtt_us = c->rtt_latency_us,
             .is_slow = c->is_slow,
+            .is_merging = c->is_merging,
+            .first_slow_s = slow->first_s,
+            .merged = slow->merged,
+            .lost = slow->lost,
+            .worst_lag_ns = slow->worst_lag_ns,
+            .behind_bytes = slow->record_bytes + slow->pending_bytes,
             .is_in = c->login_state == P2PS_LOGIN_OPEN,
             .has_asked = c->login_state != P2PS_LOGIN_NONE,
             .misuse = c->misuse,

@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "backlog.h"
 #include "base/err.h"
 #include "base/prng.h"
 #include "base/trace.h"
@@ -16,6 +17,7 @@
 #include "gone.h"
 #include "item.h"
 #include "login.h"
+#include "merge.h"
 #include "network.h"
 #include "pace.h"
 #include "private.h"
@@ -25,14 +27,16 @@
 #include "trail.h"
 #include "turn.h"
 
-#define SECOND_NS          1000000000ull
-#define CLIENTS_DEFAULT    1000
-#define CLIENTS_MAX        65535 /* they are 16 bits of a ticket */
-#define POSTS_DEFAULT      10000
-#define PART_MAX           60000 /* of an image out of the cache */
-#define MESSAGE_DEFAULT    (4u << 20)
-#define PENDING_DEFAULT    (64u << 20)
-#define MAKE_FORMS_AT_ONCE 4 /* forms of one record that may each need a whole message */
+#define SECOND_NS             1000000000ull
+#define CLIENTS_DEFAULT       1000
+#define CLIENTS_MAX           65535 /* they are 16 bits of a ticket */
+#define POSTS_DEFAULT         10000
+#define PART_MAX              60000 /* of an image out of the cache */
+#define MESSAGE_DEFAULT       (4u << 20)
+#define PENDING_DEFAULT       (64u << 20)
+#define TRADE_BACKLOG_DEFAULT (16u << 20)
+#define BACKLOG_DEFAULT       (256u << 20)
+#define MAKE_FORMS_AT_ONCE    4 /* forms of one record that may each need a whole message */
 
 static void take_defaults(struct p2ps_core_config *config)
 {
@@ -50,6 +54,16 @@ static void take_defaults(struct p2ps_core_config *config)
         config->conflate_max = 100000;
     if (config->owed_fill_percent == 0)
         config->owed_fill_percent = 30;
+    if (config->ok_fill_percent == 0)
+        config->ok_fill_percent = 10;
+    if (config->ok_fill_percent >= config->owed_fill_percent)
+        config->ok_fill_percent = config->owed_fill_percent - 1;
+    if (config->slow_time_ns == 0)
+        config->slow_time_ns = SECOND_NS / 10;
+    if (config->trade_backlog == 0)
+        config->trade_backlog = TRADE_BACKLOG_DEFAULT;
+    if (config->backlog_bytes_max == 0)
+        config->backlog_bytes_max = BACKLOG_DEFAULT;
     if (config->pending_bytes_max == 0)
         config->pending_bytes_max = PENDING_DEFAULT;
     if (!config->application_name)
@@ -86,9 +100,10 @@ static bool take_tables(struct p2ps_core *core)
     core->entry_buffer = malloc(core->entry_size);
     core->directory_scratch = calloc(P2PS_SERVICES_MAX + 1, sizeof(*core->directory_scratch));
     core->waits = calloc(P2PS_DICTIONARY_WAITS, sizeof(*core->waits));
-    return core->waits && core->clients && core->touched && core->slow && core->parked &&
-           core->posts && core->forms && core->made && core->made_epoch && core->make_buffer &&
-           core->part && core->entry_buffer && core->directory_scratch;
+    core->spell_buffer = malloc(P2PS_SPELL_MAX);
+    return core->spell_buffer && core->waits && core->clients && core->touched && core->slow &&
+           core->parked && core->posts && core->forms && core->made && core->made_epoch &&
+           core->make_buffer && core->part && core->entry_buffer && core->directory_scratch;
 }
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out)
@@ -123,6 +138,10 @@ int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **o
         err = p2ps_networks_create(core);
     if (err == MD_OK && config->keeps_images)
         err = cache_create(&cache, &core->cache);
+    if (err == MD_OK)
+        err = p2ps_merge_create(core);
+    if (err == MD_OK)
+        err = p2ps_backlog_create(core);
     if (err == MD_OK)
         err = p2ps_paces_create(core);
     if (err != MD_OK) {
@@ -172,7 +191,10 @@ void p2ps_core_destroy(struct p2ps_core *core)
     cache_destroy(core->cache);
     free(core->directory_scratch);
     free(core->waits);
+    p2ps_backlog_destroy(core);
     p2ps_paces_destroy(core);
+    conflate_destroy(core->merger);
+    free(core->spell_buffer);
     p2ps_trail_destroy(core);
     free(core->items);
     p2ps_tally_destroy(core);

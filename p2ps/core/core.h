@@ -102,6 +102,8 @@ enum p2ps_note_kind {
     P2PS_NOTE_STATE,   /* `state` was sent for `items` of it together: a group, an instance, all */
     P2PS_NOTE_FORGOTTEN, /* no source has offered it for serviceForget; `items` of it were closed */
     P2PS_NOTE_RELEASED,  /* its number on its network is another service's from now on */
+    P2PS_NOTE_SLOW,      /* updates of `client` are merged; `text` says why */
+    P2PS_NOTE_KEEPS_UP,  /* they are not any more; `text` says how it was */
 };
 
 struct p2ps_note {
@@ -114,6 +116,8 @@ struct p2ps_note {
     uint32_t instances;
     uint32_t items;
     struct rwf_state state;
+    uint32_t client;
+    const char *text;
 };
 
 /* Settings of conversions and caches that a reload may change. */
@@ -148,7 +152,12 @@ struct p2ps_core_config {
     uint64_t
         slow_timeout_ns;   /* 0: 10 s. Since the client was full, or its socket took bytes last */
     uint32_t conflate_max; /* streams of a client that may be behind; 0: 100000 */
-    unsigned owed_fill_percent;             /* images it missed are given below this fill; 0: 30 */
+    unsigned owed_fill_percent; /* what a client missed is given below this fill; 0: 30. Above it
+                                   for slow_time_ns a client's updates are merged */
+    unsigned ok_fill_percent;   /* until it is at this one; 0: 10, if that is less */
+    uint64_t slow_time_ns;      /* 0: 100 ms */
+    uint64_t trade_backlog;     /* bytes of updates that one client waits for; 0: 16 MiB */
+    uint64_t backlog_bytes_max; /* of all that wait; 0: 256 MiB */
     struct p2ps_pace paces[P2PS_PACES_MAX]; /* conflateRates */
     unsigned pace_count;
     const struct rates *exempt; /* updates that are never merged; outlives the core, may be NULL */
@@ -202,6 +211,9 @@ struct p2ps_core_stats {
     uint64_t updates_merged;  /* into a pending one of their item and rate */
     uint64_t pending_refused; /* found no room to be pending: sent at once */
     uint64_t pending_bytes_now;
+    uint64_t slow_merged;       /* of clients that were slow, into a pending one of their stream */
+    uint64_t backlog_bytes_now; /* of what waits for clients that are slow */
+    uint64_t backlog_lost;      /* updates that are never merged: it had no room for them */
     uint64_t decode_errors;
     uint64_t no_buffer_events;
     uint64_t not_entitled;
@@ -234,7 +246,9 @@ struct p2ps_core_stats {
     uint32_t mounts_slow_now;
     uint32_t items_now;
     uint32_t watches_now;
-    uint32_t pending_updates_now; /* that wait for the turn of their item and rate */
+    uint32_t pending_updates_now;  /* that wait for the turn of their item and rate */
+    uint32_t mounts_conflated_now; /* whose updates are merged because they are slow */
+    uint32_t backlog_streams_now;  /* with updates that wait for such clients */
 };
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out);
@@ -340,8 +354,14 @@ struct p2ps_client_info {
     uint64_t updates_out;
     uint64_t rtt_us; /* there and back, when last measured; 0: never */
     bool is_slow;
-    bool is_in;     /* its login is open */
-    bool has_asked; /* for a login, at least */
+    bool is_merging;       /* its updates are merged because it is slow */
+    uint64_t first_slow_s; /* the first time that they were, since 1970; 0: never */
+    uint64_t merged;       /* of its updates, into pending ones */
+    uint64_t lost;         /* updates that are never merged and found no room */
+    uint64_t worst_lag_ns; /* that an update has waited */
+    uint64_t behind_bytes; /* that wait now */
+    bool is_in;            /* its login is open */
+    bool has_asked;        /* for a login, at least */
     struct p2ps_misuse misuse;
     void *self;
 };

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "deliver.h"
 #include "ask.h"
+#include "backlog.h"
 #include "base/err.h"
 #include "client.h"
 #include "dictionary.h"
@@ -17,6 +18,7 @@
 #include "post.h"
 #include "private.h"
 #include "record.h"
+#include "slow.h"
 #include "states.h"
 #include "status.h"
 #include "trail.h"
@@ -113,6 +115,10 @@ static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record
 
     if (!made || made->length == 0)
         return;
+    if (p2ps_backlog_has(core, w)) { /* updates of before go out first */
+        p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
+        return;
+    }
     p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE); /* the first part, or none is owed */
     if (flags & RRMP_IMAGE_FIRST)
         w->flags &= (uint16_t)~P2PS_WATCH_MISSED; /* but not what comes between the parts */
@@ -126,23 +132,6 @@ static void put_image(struct p2ps_core *core, uint32_t watch, struct p2ps_record
     p2ps_client_touch(core, w->client);
     if (flags & RRMP_IMAGE_LAST)
         p2ps_watch_has_image(core, record->item, watch);
-}
-
-/* Sends a suspect status that had no room before the image that ends it; without room again, the
- * watch is owed the image, too. */
-static void tell_before_image(struct p2ps_core *core, uint32_t item)
-{
-    struct p2ps_item *it = &core->items[item];
-
-    for (uint32_t i = 0; i < it->watch_count; i++) {
-        struct p2ps_watch *w = &it->watches[i];
-
-        if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_OWED_STATUS))
-            continue;
-        p2ps_watch_tell_suspect(core, item, i);
-        if (w->flags & P2PS_WATCH_OWED_STATUS)
-            p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
-    }
 }
 
 static bool judge_image(struct p2ps_core *core, const struct rrmp_sink_event *event,
@@ -209,7 +198,7 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     if (!p2ps_record_start(core, event, &record))
         return;
     p2ps_entitle_check(core, &record);
-    tell_before_image(core, item);
+    p2ps_watches_before_image(core, item);
     struct p2ps_item *it = &core->items[item];
     if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT)
         core->stats.items_recovered += (event->state & 7) == RWF_DATA_OK;
@@ -285,12 +274,16 @@ static void put_update(struct p2ps_core *core, const struct rrmp_sink_event *eve
         struct p2ps_client *c = &core->clients[w->client];
         if (w->flags & P2PS_WATCH_HELD_BACK || is_paused(c, w)) {
             w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
+            if (c->is_merging)
+                p2ps_slow_misses(core, record, w);
             continue;
         }
         if (is_judged && !is_let_through(core, record->item, w, perm)) {
             is_held |= w->state == P2PS_WATCH_ASKS;
             continue;
         }
+        if (c->is_merging && p2ps_slow_takes(core, record, w))
+            continue;
         if (w->form != form) {
             form = w->form;
             made = p2ps_record_make(core, form, record);
@@ -298,8 +291,7 @@ static void put_update(struct p2ps_core *core, const struct rrmp_sink_event *eve
         if (!made || made->length == 0)
             continue;
         if (c->front->put(c->self, made, w->stream_id, false, false) != MD_OK) {
-            core->stats.conflated++;
-            p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
+            p2ps_slow_full(core, record, w);
             continue;
         }
         core->stats.updates_out++;
@@ -377,6 +369,8 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         return;
     core->pace_skips = held;
     bool is_judged = p2ps_entitle_update(core, &record, &perm);
+    if (core->merging_now)
+        p2ps_slow_spell(core, &record);
     p2ps_image_update(core, event, &record, is_judged);
     p2ps_record_note_seq(core, &record);
     if (p2ps_entries_are_locked(core, &record))
@@ -527,6 +521,8 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
         p2ps_states_settle(core, (uint32_t)event->user);
     if (core->pacing && is_of_item(event) && !is_update(event))
         p2ps_pace_flush(core, (uint32_t)event->user, put_paced);
+    if (core->stats.backlog_streams_now && is_of_item(event) && !is_update(event))
+        p2ps_slow_flush(core, (uint32_t)event->user);
     switch ((enum rrmp_sink_event_kind)event->kind) {
     case RRMP_SINK_MESSAGE:
         if (is_update(event))

@@ -1,6 +1,7 @@
 /* drop.c - see drop.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "drop.h"
+#include "backlog.h"
 #include "base/err.h"
 #include "client.h"
 #include "item.h"
@@ -124,8 +125,10 @@ static void drop_done(struct p2ps_core *core)
     c->front = c->door;
     c->self = c->door_self;
     c->door = NULL;
-    if (c->is_gone)
+    if (c->is_gone) {
+        p2ps_backlog_reset(core, (uint32_t)(c - core->clients));
         c->is_used = false;
+    }
 }
 
 void p2ps_drop_more(struct p2ps_core *core)
@@ -157,6 +160,7 @@ void p2ps_drop_streams(struct p2ps_core *core, uint32_t client)
         c->drop_cursor = 0;
         c->drop_next = P2PS_NONE;
         c->pause_all = P2PS_PAUSE_ALL; /* updates pass it by */
+        p2ps_backlog_end(core, client);
         c->door = c->front;
         c->door_self = c->self;
         c->front = &nobody;

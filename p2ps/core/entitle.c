@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "ask.h"
+#include "backlog.h"
 #include "base/cursor.h"
 #include "base/writer.h"
 #include "client.h"
@@ -140,6 +141,8 @@ enum entitle_verdict p2ps_entitle_watch_again(struct p2ps_core *core, uint32_t i
 void p2ps_entitle_hold_back(struct p2ps_core *core, struct p2ps_watch *w)
 {
     p2ps_watch_forgive(core, w, P2PS_WATCH_OWED);
+    if (w->flags & P2PS_WATCH_BEHIND)
+        p2ps_backlog_drop(core, w, true);
     if (w->state == P2PS_WATCH_STEP)
         w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
     if (w->state != P2PS_WATCH_ASKS)

@@ -123,6 +123,8 @@ struct p2ps_front {
     bool (*is_full)(const void *self);
     /* How much of the client's output is in use, in percent. */
     unsigned (*fill)(const void *self);
+    /* The same in figures, and what they count: "output buffers". May be NULL: in percent. */
+    const char *(*queue)(const void *self, uint64_t *used, uint64_t *max);
     /* Send what is queued, then end the connection. p2ps_client_gone() must not be called. */
     void (*close)(void *self, const char *reason);
 

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "backlog.h"
 #include "base/assert.h"
 #include "base/err.h"
 #include "client.h"
@@ -272,6 +273,7 @@ static void mark_ended(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct p2ps_watch *w = &core->items[item].watches[watch];
 
+    p2ps_backlog_forget(core, w);
     p2ps_pace_leave(core, item, core->forms[w->form].pace);
     p2ps_form_give(core, w->form);
     core->stats.watches_now--;

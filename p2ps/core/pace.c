@@ -8,14 +8,10 @@
 #include "base/err.h"
 #include "base/prng.h"
 #include "base/wheel.h"
-#include "conflate/conflate.h"
-#include "rates/rates.h"
+#include "merge.h"
 
-#define MS            1000000ull
-#define PENDING_BYTES (64u << 20) /* of all items, if the configuration does not say */
-#define PENDING_MOST  2048u       /* of an item without an image that is kept */
-#define RIPPLES_MORE  256u        /* old values that are written out */
-#define TURN_PLACES   4096u       /* whose pending updates go out in one turn */
+#define MS          1000000ull
+#define TURN_PLACES 4096u /* whose pending updates go out in one turn */
 
 struct place {
     struct md_wheel_timer timer; /* JIT: its links in the list of the turn */
@@ -28,7 +24,6 @@ struct place {
 };
 
 struct p2ps_pacing {
-    struct conflate *engine;
     struct md_slots slots;
     struct md_wheel wheel;
     uint32_t jit_first; /* with something pending for the end of this turn */
@@ -40,26 +35,8 @@ struct p2ps_pacing {
 
 /* ---- life ---- */
 
-static int16_t ripples_to(void *context, int16_t id)
-{
-    const struct p2ps_core *core = context;
-
-    return core->config.rules.ripples ? cache_ripples_target(core->config.rules.ripples, id) : 0;
-}
-
-static unsigned field_type(void *context, int16_t id)
-{
-    const struct p2ps_core *core = context;
-
-    return core->config.field_type ? core->config.field_type(core->config.field_context, id) : 0;
-}
-
 int p2ps_paces_create(struct p2ps_core *core)
 {
-    const struct conflate_config config = { .field_type = field_type,
-                                            .ripples_to = ripples_to,
-                                            .context = core,
-                                            .random = core->config.random };
     struct p2ps_pacing *pacing;
 
     if (core->config.pace_count == 0)
@@ -68,9 +45,8 @@ int p2ps_paces_create(struct p2ps_core *core)
     if (!pacing)
         return MD_ERR_NOMEM;
     pacing->jit_first = MD_NIL;
-    if (conflate_create(&config, &pacing->engine) != MD_OK ||
-        md_slots_init(&pacing->slots, sizeof(struct place), UINT32_MAX / 64, &pacing->memory) !=
-            MD_OK)
+    if (md_slots_init(&pacing->slots, sizeof(struct place), UINT32_MAX / 64, &pacing->memory) !=
+        MD_OK)
         return MD_ERR_NOMEM;
     md_wheel_init(&pacing->wheel, &pacing->slots, offsetof(struct place, timer));
     return MD_OK;
@@ -99,7 +75,6 @@ void p2ps_paces_destroy(struct p2ps_core *core)
              p = place_at(pacing, p->next))
             free(p->pending.bytes);
     }
-    conflate_destroy(pacing->engine);
     md_slots_fini(&pacing->slots);
     free(pacing->of);
     free(pacing);
@@ -364,16 +339,10 @@ uint64_t p2ps_pace_deadline(const struct p2ps_core *core)
 /* Room for one update more, as far as the item's image and memory allow. */
 static void grow(struct p2ps_core *core, struct place *place, size_t length)
 {
-    const struct cache_image *image = core->items[place->item].image;
-    size_t most = image ? conflate_room(cache_image_bytes(image)) : PENDING_MOST;
-    size_t wanted = place->pending.length + length + RIPPLES_MORE;
     size_t room = place->pending.room;
+    size_t wanted = p2ps_merge_room(&core->items[place->item], &place->pending, length);
 
-    if (wanted <= room || room >= most)
-        return;
-    wanted = wanted > room * 2 ? wanted : room * 2;
-    wanted = wanted < most ? wanted : most;
-    if (wanted > UINT32_MAX)
+    if (wanted <= room)
         return;
     bool has_room = core->stats.pending_bytes_now - room + wanted <= core->config.pending_bytes_max;
     uint8_t *bytes = has_room ? realloc(place->pending.bytes, wanted) : NULL;
@@ -386,19 +355,12 @@ static void grow(struct p2ps_core *core, struct place *place, size_t length)
     place->pending.room = (uint32_t)wanted;
 }
 
-/* The fields that a watch in step has, if they are kept. */
-static struct rwf_bytes image_of(const struct p2ps_item *it)
-{
-    return it->image && it->image_state == P2PS_WATCH_STEP ? cache_image_fields(it->image)
-                                                           : rwf_bytes(NULL, 0);
-}
-
 /* False: it is not merged. */
 static bool hold(struct p2ps_core *core, struct place *place, uint32_t number,
                  struct rwf_bytes update, p2ps_pace_put_fn put)
 {
-    struct rwf_bytes image = image_of(&core->items[place->item]);
-    struct conflate *engine = core->pacing->engine;
+    struct rwf_bytes image = p2ps_merge_image(&core->items[place->item]);
+    struct conflate *engine = core->merger;
 
     if (place->has_ahead)
         send(core, place, number, put);
@@ -419,14 +381,6 @@ static bool hold(struct p2ps_core *core, struct place *place, uint32_t number,
     else
         core->stats.updates_merged++;
     return true;
-}
-
-static bool is_exempt(const struct p2ps_core *core, struct rwf_bytes update)
-{
-    struct rwf_msg msg;
-
-    return rwf_msg_decode(update, &msg) != RWF_OK ||
-           (core->config.exempt && rates_is_exempt(core->config.exempt, &msg));
 }
 
 bool p2ps_pace_holds_all(const struct p2ps_core *core, uint32_t item, uint16_t held)
@@ -453,7 +407,7 @@ uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *
 
     if (number == MD_NIL || !(event->to & RRMP_SINK_TO_STEP))
         return 0;
-    bool passes = is_exempt(core, update);
+    bool passes = p2ps_merge_exempts(core, update);
     for (; number != MD_NIL; number = place_at(pacing, number)->next) {
         struct place *place = place_at(pacing, number);
 

@@ -22,6 +22,7 @@
 #define P2PS_WALKS_MASK        31u
 #define P2PS_WALK_TEXT         512 /* longer ones are cut */
 #define P2PS_TEXT_MAX          128
+#define P2PS_SPELL_MAX         65536 /* longer updates are merged as they came */
 #define P2PS_ID_MAX            80
 
 enum p2ps_watch_state {
@@ -46,6 +47,7 @@ enum p2ps_watch_flags {
     P2PS_WATCH_STANDBY = 0x400,    /* its client follows another p2ps: images, no updates */
     P2PS_WATCH_TOLD_LOST = 0x800,  /* its client knows of a record that could not be made */
     P2PS_WATCH_AHEAD = 0x1000,     /* its image contains the pending update of its rate */
+    P2PS_WATCH_BEHIND = 0x2000,    /* updates wait for it: see backlog.h */
 };
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
@@ -137,6 +139,7 @@ struct p2ps_client {
     uint64_t updates_out;
     bool is_touched;
     uint8_t pause_all; /* enum p2ps_pause */
+    bool is_merging;   /* it is slow: its updates wait, see slow.h */
     /* The rest. */
     bool is_used;
     bool is_slow;
@@ -301,6 +304,8 @@ struct p2ps_closing {
 
 struct p2ps_withheld;
 struct p2ps_pacing;
+struct p2ps_backlog;
+struct conflate;
 
 struct p2ps_core {
     struct p2ps_core_config config;
@@ -365,7 +370,18 @@ struct p2ps_core {
     struct cache *cache;            /* NULL: images are the source's business */
     struct p2ps_pacing *pacing;     /* NULL: consumers cannot choose rates */
     uint16_t pace_skips;            /* rates whose watches the present record is not for */
-    uint8_t *part;                  /* of an image out of the cache */
+    struct conflate *merger;
+    struct p2ps_backlog *backlog;
+    uint32_t merging_now; /* clients whose updates are merged because they are slow */
+    struct rwf_bytes
+        spelled; /* the present update without anything that ripples; no data: as it is */
+    uint8_t *spell_buffer;
+    uint64_t spell_epoch;  /* `spelled` is of the record of that epoch, */
+    uint64_t exempt_epoch; /* and `is_exempt` of the one of this */
+    bool is_exempt;
+    uint64_t note_s; /* when clients were noted last, and how many in that second */
+    uint32_t note_count;
+    uint8_t *part; /* of an image out of the cache */
     size_t part_size;
     uint8_t *make_buffer;
     size_t make_size;

@@ -2,6 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "turn.h"
 
+#include <stdio.h>
+
+#include "backlog.h"
 #include "base/err.h"
 #include "client.h"
 #include "dictionary.h"
@@ -12,6 +15,8 @@
 #include "private.h"
 #include "proof.h"
 #include "session.h"
+#include "slow.h"
+#include "status.h"
 #include "tally.h"
 #include "trail.h"
 #include "watch.h"
@@ -56,6 +61,27 @@ void p2ps_client_cut(struct p2ps_core *core, uint32_t client, const char *reason
     front->close(self, reason);
 }
 
+/* The last status is queued, though a client that reads nothing does not get it; the log and the
+ * audit trail have the same text. */
+static void cut_slow(struct p2ps_core *core, uint32_t client, const char *why)
+{
+    struct p2ps_client *c = p2ps_client_at(core, client);
+    char cause[P2PS_CAUSE_MAX], reason[P2PS_CAUSE_MAX + 96];
+
+    p2ps_slow_figures(core, client, cause, sizeof(cause));
+    snprintf(reason, sizeof(reason), "output buffer overflow: %s, %s", why, cause);
+    core->stats.mounts_cut_slow++;
+    if (c->login_state == P2PS_LOGIN_OPEN) {
+        const struct omm_status status = {
+            .stream_id = c->login_stream,
+            .domain = RWF_DOMAIN_LOGIN,
+            .state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES, reason),
+        };
+        core->stats.status_out += c->front->status(c->self, &status) == MD_OK;
+    }
+    p2ps_client_cut(core, client, reason);
+}
+
 void p2ps_turn_sweep(struct p2ps_core *core)
 {
     for (uint32_t i = 0; i < core->touched_count; i++) {
@@ -63,8 +89,7 @@ void p2ps_turn_sweep(struct p2ps_core *core)
 
         if (!core->clients[client].closing || !p2ps_client_is_here(&core->clients[client]))
             continue;
-        core->stats.mounts_cut_slow++;
-        p2ps_client_cut(core, client, "output buffer overflow");
+        cut_slow(core, client, "no room for what cannot come later");
     }
     p2ps_items_sweep(core);
 }
@@ -72,11 +97,15 @@ void p2ps_turn_sweep(struct p2ps_core *core)
 /* ---- output ---- */
 
 /* Of a client that has gone since it was touched nothing is left to flush. */
-static void flush_one(struct p2ps_client *c)
+static void flush_one(struct p2ps_core *core, uint32_t client)
 {
+    struct p2ps_client *c = &core->clients[client];
+
     c->is_touched = false;
-    if (c->is_used)
-        c->front->flush(c->self);
+    if (!c->is_used)
+        return;
+    c->front->flush(c->self);
+    p2ps_slow_look(core, client);
 }
 
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
@@ -84,14 +113,16 @@ void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t clie
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     core->now_ns = now_ns;
+    p2ps_slow_look(core, client);
     if (!c->is_slow)
         return;
     c->slow_since_ns = now_ns;
     if (c->directory_owed)
         p2ps_directory_owed(core, client);
+    p2ps_slow_drain(core, client);
     p2ps_watches_give_owed(core, client);
     bool waits = core->wait_count > 0 && p2ps_dictionaries_go_on(core, client);
-    if (c->owed_count == 0 && !c->directory_owed && !waits) {
+    if (c->owed_count == 0 && !c->directory_owed && !waits && p2ps_slow_has_ended(core, client)) {
         c->is_slow = false;
         core->stats.mounts_slow_now--;
     }
@@ -140,7 +171,7 @@ static void flush_long(struct p2ps_core *core, uint32_t count, uint32_t most)
         if (i >= most && !c->front->is_full(c->self))
             core->touched[kept++] = core->touched[i];
         else
-            flush_one(c);
+            flush_one(core, core->touched[i]);
     }
     core->touched_count = core->late_count = kept;
 }
@@ -156,7 +187,7 @@ static void flush_touched(struct p2ps_core *core, uint32_t most)
         if (is_long(&core->clients[client]))
             core->touched[longs++] = client;
         else
-            flush_one(&core->clients[client]);
+            flush_one(core, client);
     }
     flush_long(core, longs, most);
 }
@@ -195,7 +226,7 @@ void p2ps_core_flush_full(struct p2ps_core *core)
             core->touched[kept++] = client;
             late += i < core->late_count;
         } else {
-            flush_one(c);
+            flush_one(core, client);
         }
     }
     core->touched_count = kept;
@@ -236,9 +267,9 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
     } else if (c->login_state == P2PS_LOGIN_OPEN && p2ps_proof_has_ended(core, c)) {
         p2ps_login_expire(core, client);
     } else if (c->is_slow && core->now_ns - c->slow_since_ns > core->config.slow_timeout_ns) {
-        core->stats.mounts_cut_slow++;
-        p2ps_client_cut(core, client, "output buffer overflow");
+        cut_slow(core, client, "nothing was taken within slowTimeout");
     } else {
+        p2ps_slow_look(core, client);
         catch_up(core, client);
         tick_rtt(core, client);
     }

@@ -1,6 +1,10 @@
 /* watch.c - one stream of one client on one item: its state, its image, what it is owed. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "watch.h"
+
+#include <stdio.h>
+
+#include "backlog.h"
 #include "base/err.h"
 #include "base/writer.h"
 #include "client.h"
@@ -27,7 +31,7 @@ void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
         c->owed_count++;
     w->flags |= flag;
     p2ps_client_is_slow(core, w->client);
-    if (c->owed_count > core->config.conflate_max)
+    if (c->owed_count + p2ps_backlog_of(core, w->client)->waiting.count > core->config.conflate_max)
         p2ps_client_doom(core, w->client);
 }
 
@@ -53,8 +57,9 @@ static struct rwf_state for_client(const struct p2ps_client *c, const struct rwf
     return told;
 }
 
-void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
-                       const struct rwf_state *state)
+/* False: no room, or the watch has ended. */
+static bool send_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                        const struct rwf_state *state)
 {
     struct p2ps_item *it = &core->items[item];
     struct p2ps_watch *w = &it->watches[watch];
@@ -71,7 +76,8 @@ void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
 
     if (p2ps_item_key(core, item, &key, &qos))
         status.key = &key;
-    if (c->front->status(c->self, &status) != MD_OK) {
+    bool is_sent = c->front->status(c->self, &status) == MD_OK;
+    if (!is_sent) {
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_STATUS);
         /* The stream ends, and its status did not fit: the client would keep a wrong state. */
         if (ends)
@@ -82,6 +88,20 @@ void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
     }
     if (ends)
         p2ps_item_watch_end(core, item, watch);
+    return is_sent && !ends;
+}
+
+void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
+                       const struct rwf_state *state)
+{
+    struct p2ps_watch *w = &core->items[item].watches[watch];
+    struct rwf_state told = for_client(&core->clients[w->client], state);
+
+    /* Updates of before go out first. */
+    if (p2ps_backlog_has(core, w) && !p2ps_state_ends(&told))
+        p2ps_watch_owe(core, w, P2PS_WATCH_OWED_STATUS);
+    else
+        send_status(core, item, watch, state);
 }
 
 void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t watch)
@@ -96,23 +116,44 @@ void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t wat
         p2ps_watch_status(core, item, watch, &state);
 }
 
+/* Why updates are missing, and how many of those that are never merged. */
+static void conflation_text(const struct p2ps_core *core, uint32_t client, const uint32_t *lost,
+                            char out[P2PS_WALK_TEXT])
+{
+    char cause[P2PS_CAUSE_MAX] = "Updates were left out";
+
+    if (core->clients[client].is_merging)
+        p2ps_backlog_cause(core, client, cause, sizeof(cause));
+    if (lost)
+        snprintf(out, P2PS_WALK_TEXT,
+                 "%s. %u updates that are never merged are lost: they had no room", cause, *lost);
+    else
+        snprintf(out, P2PS_WALK_TEXT, "%s", cause);
+}
+
 /*
- * A client that fell behind gets this as soon as it has room: conflation started, the image with
- * the updates that it missed, real time again.
+ * A client that fell behind gets this as soon as it has room: conflation started, what stands for
+ * the updates that it missed, a merged update or an image, real time again.
  */
-static void tell_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
+bool p2ps_watch_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct p2ps_item *it = &core->items[item];
     struct p2ps_watch *w = &it->watches[watch];
-    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK,
-                                        RWF_CODE_JIT_CONFLATION_STARTED, "Updates were left out");
+    uint32_t *lost = p2ps_backlog_lost(core, w);
+    char text[P2PS_WALK_TEXT];
 
     if (!(w->flags & P2PS_WATCH_HAD_IMAGE) || it->data_state != RWF_DATA_OK ||
-        w->flags & P2PS_WATCH_CONFLATED)
-        return;
-    p2ps_watch_status(core, item, watch, &state);
-    if (!(w->flags & P2PS_WATCH_OWED_STATUS))
-        w->flags |= P2PS_WATCH_CONFLATED;
+        (w->flags & P2PS_WATCH_CONFLATED && !lost))
+        return true;
+    conflation_text(core, w->client, lost, text);
+    struct rwf_state state =
+        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_JIT_CONFLATION_STARTED, text);
+    if (!send_status(core, item, watch, &state))
+        return false;
+    w->flags |= P2PS_WATCH_CONFLATED;
+    if (lost)
+        *lost = 0;
+    return true;
 }
 
 static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
@@ -123,8 +164,7 @@ static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
     if (it->data_state != RWF_DATA_OK)
         return; /* sent when the item is OK again */
-    p2ps_watch_status(core, item, watch, &state);
-    if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
+    if (send_status(core, item, watch, &state))
         it->watches[watch].flags &= (uint16_t)~P2PS_WATCH_CONFLATED;
 }
 
@@ -133,7 +173,7 @@ void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch)
     const struct p2ps_watch *w = &core->items[item].watches[watch];
 
     if (w->state == P2PS_WATCH_STEP && w->flags & P2PS_WATCH_CONFLATED &&
-        !(w->flags & P2PS_WATCH_OWED))
+        !(w->flags & (P2PS_WATCH_OWED | P2PS_WATCH_BEHIND)))
         tell_resumed(core, item, watch);
 }
 
@@ -153,6 +193,21 @@ void p2ps_item_state(struct p2ps_core *core, uint32_t item, const struct rwf_sta
             continue;
         p2ps_watch_status(core, item, i, state);
         p2ps_watch_fine(core, item, i);
+    }
+}
+
+void p2ps_watches_before_image(struct p2ps_core *core, uint32_t item)
+{
+    struct p2ps_item *it = &core->items[item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        struct p2ps_watch *w = &it->watches[i];
+
+        if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_OWED_STATUS))
+            continue;
+        p2ps_watch_tell_suspect(core, item, i);
+        if (w->flags & P2PS_WATCH_OWED_STATUS)
+            p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
     }
 }
 
@@ -265,6 +320,10 @@ void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watc
 {
     struct p2ps_item *it = &core->items[item];
 
+    if (p2ps_backlog_has(core, &it->watches[watch])) {
+        p2ps_watch_owe(core, &it->watches[watch], P2PS_WATCH_OWED_IMAGE);
+        return;
+    }
     p2ps_watch_set(&it->watches[watch], P2PS_WATCH_NEW);
     if (p2ps_watch_give_image(core, item, watch))
         return;
@@ -311,7 +370,7 @@ static bool tell_left_out(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
     tell_waits(core, item, watch);
     if (w->state != P2PS_WATCH_ENDED)
-        tell_conflated(core, item, watch);
+        p2ps_watch_conflated(core, item, watch);
     if (w->state == P2PS_WATCH_ENDED)
         return false;
     if (!(w->flags & P2PS_WATCH_OWED_STATUS))
@@ -360,10 +419,12 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
         p2ps_watch_too_late(core, item, at);
         return;
     }
+    if (p2ps_backlog_has(core, w))
+        return;
     if (w->flags & P2PS_WATCH_OWED_IMAGE) {
         p2ps_watch_tell_suspect(core, item, at);
         if (w->state != P2PS_WATCH_ENDED && !(w->flags & P2PS_WATCH_OWED_STATUS))
-            tell_conflated(core, item, at);
+            p2ps_watch_conflated(core, item, at);
         if (w->state == P2PS_WATCH_ENDED || w->flags & P2PS_WATCH_OWED_STATUS)
             return;
         p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE);
@@ -371,7 +432,8 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
     } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
         struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
         p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_STATUS);
-        if (w->flags & P2PS_WATCH_CONFLATED && it->data_state == RWF_DATA_OK)
+        if (w->flags & P2PS_WATCH_CONFLATED && it->data_state == RWF_DATA_OK &&
+            !core->clients[w->client].is_merging)
             tell_resumed(core, item, at);
         else
             p2ps_watch_status(core, item, at, &state);

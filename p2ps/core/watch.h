@@ -15,6 +15,13 @@ void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
 /* Sends the state this watch is still owed; OK needs no status, the image implies it. Afterwards
  * the watch has ended, or is owed the state still, or has it. */
 void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* Of a watch for which updates are merged or left out: JIT_CONFLATION_STARTED, once, with the cause
+ * and the number of lost updates that it does not know. False: that has no room, and the watch is
+ * owed a status, or it has ended. */
+bool p2ps_watch_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* A suspect status that had no room goes out before the image that ends it; without room again, the
+ * watch is owed the image, too. */
+void p2ps_watches_before_image(struct p2ps_core *core, uint32_t item);
 /* After a state: a watch in step that was sent JIT_CONFLATION_STARTED gets REALTIME_RESUMED. */
 void p2ps_watch_fine(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* The state for every watch of the item; a closing state ends the watches. */

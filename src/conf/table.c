@@ -167,23 +167,33 @@ const struct md_conf_row md_conf_rows[] = {
     { "maxFragmentSize", DAEMON, P2PS | SRC, 0, INT("bytes", 512, 65535, "6144"),
       "RSSL fragment size that is announced, and the size of an output buffer." },
     { "outputThresholdBreach", DAEMON, P2PS, 0, INT("%", 1, 100, "30"),
-      "A client that uses more than this share of maxOutputBuffers is logged as slow; this only "
-      "warns. A client that was full gets what it missed when it is below this share again." },
+      "A client that uses more than this share of maxOutputBuffers is logged as slow. After "
+      "slowTime its updates are merged, and go out while it is below this share." },
+    { "slowTime", DAEMON, P2PS, 0, TIME("ms", 1 * MS, 3600 * SEC, "100"),
+      "How long a client is above outputThresholdBreach before its updates are merged; with a "
+      "tenth of its buffers left they are at once." },
     { "outputThresholdOK", DAEMON, P2PS, 0, INT("%", 0, 99, "10"),
-      "Under this share the mark is taken away; less than outputThresholdBreach." },
+      "At this share, with nothing left to send, a client's updates are not merged any more; less "
+      "than outputThresholdBreach." },
     { "slowTimeout", DAEMON, P2PS, 0, TIME("s", 1 * MS, 86400 * SEC, "10"),
-      "A client with full output buffers (maxOutputBuffers, poolSize) whose socket takes nothing "
-      "for this long is cut. The time does not begin at outputThresholdBreach." },
+      "A client for which something waits, because its output buffers are full or its updates are "
+      "merged, and whose socket takes nothing for this long is cut." },
     { "conflateMax", DAEMON, P2PS, 0, INT("items", 0, MANY, "100000"),
       "Most items of which a slow client's updates are conflated; it is cut if it needs more." },
+    { "tradeBacklog", DAEMON, P2PS, 0, INT("bytes", 65536, BYTES_MAX, "16M"),
+      "Most memory of one slow client for updates that are never merged (conflateExempt), and for "
+      "those between them. An item that needs more gets an image, with the number that is lost." },
+    { "slowBacklog", DAEMON, P2PS, 0, INT("bytes", 65536, BYTES_MAX, "256M"),
+      "Most memory for all updates that wait for slow clients; at most a sixteenth of "
+      "memoryLimit." },
     { "conflateRates", DAEMON, P2PS, 0, LIST(""),
       "Rates that consumers may choose by the QoS of a request, up to 8: milliseconds (60000 at "
       "most), or jit. Empty: none. They are added to what each service offers." },
     { "conflateExempt", DAEMON, P2PS, 0, LIST("2,6,7,9,11"),
-      "Update types that are never merged for those who have chosen a rate: TRADE, CLOSING_RUN, "
-      "CORRECTION, QUOTES_TRADE, VERIFY." },
+      "Update types that are never merged, for those who have chosen a rate (conflateRates) and for "
+      "slow clients: TRADE, CLOSING_RUN, CORRECTION, QUOTES_TRADE, VERIFY." },
     { "conflateExemptFields", DAEMON, P2PS, 0, LIST(""),
-      "Fields; an update that has one of them is never merged for those who have chosen a rate." },
+      "Fields; an update that has one of them is never merged, as those of conflateExempt." },
     { "timedWrites", DAEMON, P2PS, DYN, BOOL("False"),
       "True: output is flushed each flushInterval or when a buffer is full (throughput). False: "
       "at the end of each turn of the loop (latency)." },

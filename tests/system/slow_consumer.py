@@ -52,7 +52,7 @@ def stop_one(system, victim):
     mirror.await_value(system, "p2ps.1", worker("watches"), lambda n: n == CONSUMERS * ITEMS)
     victim.send_signal(signal.SIGSTOP)
     mirror.await_value(system, "p2ps.1", worker("mountsSlowNow"), lambda n: n == 1)
-    mirror.await_value(system, "p2ps.1", worker("conflated"), lambda n: n > 0)
+    mirror.await_value(system, "p2ps.1", worker("slowMerged"), lambda n: n > 0)
     mirror.await_value(system, "p2ps.1", worker("mountsCutSlow"), lambda n: n == 1)
     mirror.await_value(system, "p2ps.1", worker("mounts"), lambda n: n == CONSUMERS - 1)
     victim.send_signal(signal.SIGCONT)
@@ -75,6 +75,8 @@ def judge(system, clients, victim):
         with open(path, encoding="utf-8", errors="replace") as log:
             logs += log.read()
     assert logs.count(" slow: ") == 1 and "cut: output buffer overflow" in logs, logs
+    assert logs.count(" is conflated: ") == 1 and " of 40 output buffers for " in logs, logs
+    assert mirror.value(system, "p2ps.1", worker("conflated")) == 0
 
 
 def drain(system, victim):

@@ -159,7 +159,7 @@ struct pair_client {
     bool closed;                 /* by the core */
     uint64_t certificate_ends_s; /* 0: it has shown none */
     const char *serial;          /* of that certificate; NULL: none */
-    char reason[64];
+    char reason[192];
     uint32_t room; /* messages it takes; PAIR_UNLIMITED */
     uint32_t room_max;
     uint32_t queued; /* since the last flush */

@@ -156,14 +156,14 @@ static void a_private_image_is_not_kept(void **state)
 
 /* ---- clients that are behind ---- */
 
-static void behind(struct pair *pair, const char *heard, uint32_t reissues)
+static void behind(struct pair *pair)
 {
     struct pair_client *a = pair_client(pair, 0);
     struct pair_client *b = pair_client(pair, 1);
 
     pair_open(a, 5, "IBM.N");
     pair_open(b, 5, "IBM.N");
-    reissues += pair->provider.reissues;
+    uint32_t reissues = pair->provider.reissues;
     room(a, 0, 10);
     for (int i = 0; i < 5; i++)
         pair_update(pair, "IBM.N");
@@ -172,7 +172,9 @@ static void behind(struct pair *pair, const char *heard, uint32_t reissues)
     assert_string_equal(pair_heard(b, 5), "IUUUUU");
     assert_int_equal(p2ps_core_stats(pair->sink)->mounts_slow_now, 1);
     room_again(a, 10);
-    assert_string_equal(pair_heard(a, 5), heard);
+    assert_string_equal(pair_heard(a, 5), "IJU"); /* its output is not at outputThresholdOK yet */
+    room_again(a, 10);
+    assert_string_equal(pair_heard(a, 5), "IJUj");
     assert_int_equal(pair_stream(a, 5)->counter, 105);
     assert_int_equal(p2ps_core_stats(pair->sink)->mounts_slow_now, 0);
     assert_int_equal(pair->provider.reissues, reissues);
@@ -183,14 +185,14 @@ static void behind(struct pair *pair, const char *heard, uint32_t reissues)
     assert_string_equal(pair_heard(b, 5), "IUUUUUU");
 }
 
-static void a_client_that_was_behind_is_told_and_gets_an_image(void **state)
+static void a_client_that_was_behind_is_told_and_gets_a_merged_update(void **state)
 {
-    behind(*state, "IJij", 0);
+    behind(*state);
 }
 
-static void without_a_cache_the_image_comes_from_the_source(void **state)
+static void without_a_cache_the_source_is_not_asked(void **state)
 {
-    behind(*state, "IJij", 1);
+    behind(*state);
 }
 
 static void a_burst_that_goes_out_at_once_needs_no_other_event(void **state)
@@ -206,7 +208,7 @@ static void a_burst_that_goes_out_at_once_needs_no_other_event(void **state)
     pair_move(pair, &pair->down, 1, false);
     assert_string_equal(pair_heard(c, 5), "IUUUU");
     p2ps_core_flush(pair->sink);
-    assert_string_equal(pair_heard(c, 5), "IUUUUJij");
+    assert_string_equal(pair_heard(c, 5), "IUUUUJUj");
     assert_int_equal(pair_stream(c, 5)->counter, 109);
 }
 
@@ -224,7 +226,7 @@ static void who_makes_no_progress_is_cut_and_nobody_else_notices(void **state)
     assert_false(a->closed);
     pair_pass(pair, 4 * PAIR_SEC);
     assert_true(a->closed);
-    assert_string_equal(a->reason, "output buffer overflow");
+    assert_non_null(strstr(a->reason, "output buffer overflow: nothing was taken"));
     assert_int_equal(p2ps_core_stats(pair->sink)->mounts_cut_slow, 1);
     assert_int_equal(p2ps_core_stats(pair->sink)->mounts_slow_now, 0);
     pair_update(pair, "IBM.N");
@@ -246,7 +248,7 @@ static void a_pause_of_our_own_cuts_nobody(void **state)
     assert_false(c->closed);
     c->room = 10;
     p2ps_client_writable(pair->sink, pair->now_ns, c->id);
-    assert_string_equal(pair_heard(c, 5), "IJij");
+    assert_string_equal(pair_heard(c, 5), "IU");
 }
 
 static void follow_groups(struct pair_client *c)
@@ -275,20 +277,20 @@ static void a_client_that_is_behind_is_told_the_state_of_a_group_it_does_not_kno
     room(a, 0, 10);
     pair_update(pair, "IBM.N");
     pair_settle(pair);
-    room(a, 5, 10); /* too little to be given what is owed */
     pair->provider.group = 2;
     pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
     pair_settle(pair);
+    room(a, 5, 10); /* too little to be given what is owed */
     assert_int_not_equal(pair_stream(a, 5)->group, pair_stream(b, 5)->group);
     pair_say_group(pair, 2, 0, RWF_DATA_SUSPECT);
     pair_settle(pair);
     assert_string_equal(pair_heard(a, 2), "Dg");
-    assert_string_equal(pair_heard(a, 5), "I!");
+    assert_string_equal(pair_heard(a, 5), "I"); /* behind the update that waits */
     assert_string_equal(pair_heard(b, 2), "Dg");
     assert_string_equal(pair_heard(b, 5), "IUi");
     pair_say_group_state(pair, 2, 0, RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT);
     pair_settle(pair);
-    assert_string_equal(pair_heard(a, 5), "I!R"); /* the other has heard it of the group */
+    assert_string_equal(pair_heard(a, 5), "IR"); /* the other has heard it of the group */
     assert_string_equal(pair_heard(b, 5), "IUi");
     assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
 }
@@ -311,7 +313,7 @@ static void too_many_items_behind_is_the_end(void **state)
         pair_settle(pair);
     }
     assert_true(c->closed);
-    assert_string_equal(c->reason, "output buffer overflow");
+    assert_non_null(strstr(c->reason, "output buffer overflow: no room"));
 }
 
 static void a_status_that_ends_a_stream_is_told_or_the_connection_ends(void **state)
@@ -354,10 +356,10 @@ static void suspect_is_told_before_an_image_that_is_waited_for(void **state)
     pair_pass(pair, PAIR_SEC);
     assert_string_equal(pair_heard(c, 5), "I");
     room_again(c, 10);
-    assert_string_equal(pair_heard(c, 5), "I!");
+    assert_string_equal(pair_heard(c, 5), "IU!");
     pair_provider_comes(pair);
     pair_pass(pair, 3 * PAIR_SEC);
-    assert_string_equal(pair_heard(c, 5), "I!i");
+    assert_string_equal(pair_heard(c, 5), "IU!i");
 }
 
 static void suspect_is_told_before_the_image_that_ends_it(void **state)
@@ -384,16 +386,17 @@ static void real_time_is_told_when_the_item_is_fine_again(void **state)
     pair_open(c, 5, "IBM.N");
     room(c, 0, 3);
     pair_update(pair, "IBM.N");
+    pair_update(pair, "IBM.N");
     pair_settle(pair);
     room_again(c, 2);
-    assert_string_equal(pair_heard(c, 5), "IJi");
+    assert_string_equal(pair_heard(c, 5), "IJU");
     pair_provider_goes(pair);
     pair_pass(pair, PAIR_SEC);
     room_again(c, 3);
-    assert_string_equal(pair_heard(c, 5), "IJi!");
+    assert_string_equal(pair_heard(c, 5), "IJU!");
     pair_provider_comes(pair);
     pair_pass(pair, 3 * PAIR_SEC);
-    assert_string_equal(pair_heard(c, 5), "IJi!ij");
+    assert_string_equal(pair_heard(c, 5), "IJU!ij");
 }
 
 static void half_an_image_is_followed_by_a_whole_one(void **state)
@@ -490,8 +493,8 @@ int main(void)
         TEST(what_one_may_not_see_is_not_given_from_the_cache),
         TEST(images_take_memory_only_while_the_item_is_open),
         TEST(a_private_image_is_not_kept),
-        TEST(a_client_that_was_behind_is_told_and_gets_an_image),
-        cmocka_unit_test_setup_teardown(without_a_cache_the_image_comes_from_the_source,
+        TEST(a_client_that_was_behind_is_told_and_gets_a_merged_update),
+        cmocka_unit_test_setup_teardown(without_a_cache_the_source_is_not_asked,
                                         setup_without_cache, pair_teardown),
         TEST(a_burst_that_goes_out_at_once_needs_no_other_event),
         TEST(who_makes_no_progress_is_cut_and_nobody_else_notices),

@@ -101,9 +101,14 @@ static bool check_update(struct conn *conn, struct slot *slot, const struct tc_i
     case SEQDATA_NEXT:
         break;
     case SEQDATA_GAP:
+        slot->count = count;
+        if (slot->is_conflated) {
+            tc->stats.resyncs++;
+            tc->stats.told_missing += by;
+            break;
+        }
         tc->stats.gaps++;
         tc->stats.missing += by;
-        slot->count = count;
         report_complain(tc, conn, item, "gap: %u after %u, %u missing", count, last, by);
         break;
     case SEQDATA_DUPLICATE:
@@ -229,6 +234,7 @@ static void on_refresh(struct conn *conn, const struct rwf_msg *msg)
     if ((tc->options.decode || tc->options.log >= 2) && !decode_payload(tc, item, msg))
         tc->stats.errors++;
     note_data_state(tc, slot, msg);
+    slot->is_conflated = slot->is_conflated && slot->state != SLOT_ASKED;
     if (slot->state != SLOT_ASKED || !is_complete)
         return;
     slot->state = tc->options.snapshot ? SLOT_DONE : SLOT_OPEN;
@@ -251,6 +257,10 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
                rwf_data_state_name(msg->state.data_state), rwf_state_code_name(msg->state.code),
                (int)msg->state.text.length, (const char *)msg->state.text.data);
     note_data_state(tc, slot, msg);
+    if (msg->state.code == RWF_CODE_JIT_CONFLATION_STARTED)
+        slot->is_conflated = true;
+    else if (msg->state.code == RWF_CODE_REALTIME_RESUMED)
+        slot->is_conflated = false;
     if (msg->state.stream_state == RWF_STREAM_OPEN || slot->state == SLOT_FAILED)
         return;
     if (slot->state == SLOT_OPEN)

@@ -68,8 +68,9 @@ struct slot {
     uint32_t count; /* last sequence number seen */
     uint8_t state;  /* enum slot_state */
     bool has_count;
-    bool is_suspect;
-    bool is_counted; /* among those that are settled, for the start of the clock */
+    bool is_suspect : 1;
+    bool is_conflated : 1; /* it was told so: updates may stand for several */
+    bool is_counted;       /* among those that are settled, for the start of the clock */
 };
 
 enum conn_state {
@@ -165,7 +166,7 @@ struct tc_stats {
     uint64_t timed; /* updates with the time in them */
     /* -seqcheck */
     uint64_t checked, gaps, missing, duplicates, reorders, wrong, early;
-    uint64_t resyncs, told_missing; /* an image jumped ahead: loss that was told */
+    uint64_t resyncs, told_missing; /* an image, or a merged update, jumped ahead: that was told */
     uint64_t ended_behind;          /* items whose last updates are missing, by -counts */
     uint64_t suspects;
     uint64_t rtt;

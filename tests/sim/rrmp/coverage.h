@@ -67,6 +67,7 @@
     ROW(updates_withheld, IN_CORES, "delivered", "update after one withheld")                      \
     ROW(merged, IN_FILTERS | IN_RATES, "delivered", "merged update")                               \
     ROW(intervals_judged, IN_RATES, "delivered", "update of a rate, its interval undisturbed")     \
+    ROW(merged_slow, IN_CORES, "delivered", "update merged for a slow consumer")                   \
     ROW(runs_behind_filtered, IN_FILTERS, "delivered", "update after one left out")                \
     ROW(images_compared, IN_CORES, "delivered", "image compared with that of src_dist")            \
     ROW(statuses, IN_BOTH, "delivered", "status of one item")                                      \
@@ -127,7 +128,7 @@ struct coverage {
     uint64_t mutated;
     uint64_t provider_losses, silences, jams, login_refusals, refusals_for_now, service_downs;
     uint64_t item_ends, group_states, group_moves, permission_changes, consumer_stops,
-        updates_withheld, merged, runs_behind_filtered, images_compared;
+        updates_withheld, merged, merged_slow, runs_behind_filtered, images_compared;
     uint64_t services_deleted, paced, rate_changes, unlisted_rates, intervals_judged;
     uint64_t consumer_deaths, consumer_cuts;
     uint64_t opens, closes, reissues, batches, views, keyed, pauses, resumes, pauses_all;

@@ -109,7 +109,8 @@ static int status(void *self, const struct omm_status *told)
     struct stream *s = consumer_stream(c, told->stream_id);
     bool is_open = told->state.stream_state == RWF_STREAM_OPEN;
     if (!s) {
-        if (is_open && told->stream_id < CROWD_STREAM)
+        /* The login is told why it is cut. */
+        if (is_open && told->stream_id < CROWD_STREAM && told->stream_id != LOGIN_STREAM)
             world_fail(c->world, "R1", "consumer %u: a status on stream %d, which is not open",
                        c->number, told->stream_id);
         return MD_OK;
@@ -143,7 +144,9 @@ static void content_judge(struct consumer *c, struct stream *s, const struct rwf
         FAIL(c, "R11", s, "a record of item %u came", c->number, s->id, s->item, content->item);
     if (content->permission == 1 && c->is_low && !world->plan.core.authority_is_late)
         fail(c, s, "R22", "it may not see this");
-    bool is_current = !is_image || msg->state.data_state == RWF_DATA_OK;
+    /* Updates that a slow consumer waits for come when their source may be gone. */
+    bool is_late = !is_image && content->maker == s->maker;
+    bool is_current = (!is_image && !is_late) || (is_image && msg->state.data_state == RWF_DATA_OK);
     const struct proc *proc = &world->procs[c->proc];
     /* A pending update goes out before the state that the end of its src_dist brings. */
     bool was_pending = !is_image && s->pace && proc->end_heard_ns == world->now_ns;

@@ -84,19 +84,23 @@ const char *run_judge(const struct consumer *c, struct stream *s, const struct r
     struct world *world = c->world;
     struct run run = run_of(world, s, s->counter, content->counter);
 
+    /* A consumer that is slow is told once that its p2ps merges; no type is exempt there. */
+    bool is_slow = s->is_conflated || s->is_suspect;
+
     if (content->counter <= s->counter)
         return "it is not newer";
     if (!passes(world, s->item, content->counter))
         return "its type is left out";
-    if (run.count > 1 && run.has_exempt)
+    if (run.count > 1 && run.has_exempt && !is_slow)
         return "an update that is never merged is missing";
-    if (run.count > 1 && lines_of(world, s->item)->interval == 0 && s->pace == 0)
+    if (run.count > 1 && lines_of(world, s->item)->interval == 0 && s->pace == 0 && !is_slow)
         return "updates are missing";
     if (run.has_exempt)
         paces_disturb(world, s->item);
     else
         paces_note_update(world, s);
-    c->world->coverage->merged += run.count > 1;
+    world->coverage->merged += run.count > 1 && !is_slow;
+    world->coverage->merged_slow += run.count > 1 && is_slow;
     c->world->coverage->runs_behind_filtered += content->counter - s->counter > run.count;
     return head_judge(c, &run, msg);
 }
@@ -134,6 +138,8 @@ static const char *update_judge(const struct world *world, const struct stream *
     uint32_t from = GUARDED(s->item) ? content->counter - 1 : s->counter;
     struct run run = run_of(world, s, from, content->counter);
 
+    if (GUARDED(s->item) && (s->is_conflated || s->is_suspect))
+        return NULL; /* merged where nobody is withheld anything, alone where some are */
     if (content->has_eighth != (has_eighth && run.has_eighth))
         return content->has_eighth ? "a field too many" : "a field is missing";
     if (content->has_eighth && content->eighth != run.eighth)

@@ -71,6 +71,11 @@ static void on_update(struct watch *w, struct item *item, struct rwf_bytes paylo
     case SEQDATA_NEXT:
         break;
     case SEQDATA_GAP:
+        if (item->is_conflated) {
+            w->resyncs++;
+            w->told_missing += by;
+            break;
+        }
         violation(w, item, "update %u after %u, %u missing%s", count, last, by,
                   item->is_suspect ? ", suspect but without an image" : "");
         break;
@@ -134,7 +139,9 @@ static void on_state(struct watch *w, struct item *item, const struct rwf_state 
         return;
     }
     if (state->code == RWF_CODE_JIT_CONFLATION_STARTED)
-        item->may_jump = true;
+        item->may_jump = item->is_conflated = true;
+    else if (state->code == RWF_CODE_REALTIME_RESUMED)
+        item->is_conflated = false;
     if (state->data_state == RWF_DATA_SUSPECT) {
         w->suspects++;
         item->is_suspect = item->may_jump = true;

@@ -178,7 +178,7 @@ static void ask(struct watch *w, struct item *item)
     struct rwf_encoder enc;
 
     item->opened = (item->opened + 1) % (INT32_MAX / w->item_count - 1);
-    item->has_count = item->is_suspect = item->may_jump = false;
+    item->has_count = item->is_suspect = item->may_jump = item->is_conflated = false;
     item->state = ITEM_ASKED;
     struct omm_item_request request = {
         .stream_id = stream_of(w, item),

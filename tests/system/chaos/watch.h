@@ -36,10 +36,11 @@ struct item {
     uint32_t opened;
     uint32_t count; /* of the last image or update */
     uint8_t name_length, group_length;
-    uint8_t state;   /* enum item_state */
-    bool has_count;  /* an image came since it was asked for */
-    bool is_suspect; /* told so, and no image or good state since */
-    bool may_jump;   /* told suspect, or conflated: the next image may stand anywhere */
+    uint8_t state;     /* enum item_state */
+    bool has_count;    /* an image came since it was asked for */
+    bool is_suspect;   /* told so, and no image or good state since */
+    bool may_jump;     /* told suspect, or conflated: the next image may stand anywhere */
+    bool is_conflated; /* told so: an update may stand for several */
     uint8_t group[GROUP_MAX];
 };
 
