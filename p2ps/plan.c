@@ -107,12 +107,11 @@ int p2ps_plan_memory(struct p2ps *p2ps, struct p2ps_worker_config *config)
         return MD_ERR_RANGE;
     }
     uint64_t images = config->core.keeps_images ? left / 2 : 0;
-    uint64_t pending = config->core.pace_count ? left / PENDING : 0;
+    uint64_t pending = left / PENDING;
     config->core.image_bytes_max = images / workers;
     daemon_memory_add(memory, "images", images);
     config->core.pending_bytes_max = pending / workers;
-    if (pending)
-        daemon_memory_add(memory, "pending", pending);
+    daemon_memory_add(memory, "pending", pending);
     config->core.work_bytes_max = (left - images - pending) / workers;
     daemon_memory_add(memory, "items", left - images - pending);
     daemon_memory_show(memory, p2ps->daemon.stats);

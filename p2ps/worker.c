@@ -133,6 +133,7 @@ static int work(void *owner)
     }
     md_trace_turn();
     done = poll_backbone(worker);
+    p2ps_worker_look_behind(worker, now_ns);
     poll_mounts(worker);
     if (now_ns >= p2ps_core_deadline(worker->core)) {
         p2ps_core_tick(worker->core, now_ns, worker->empty_networks);

@@ -180,6 +180,7 @@ void p2ps_service_stats_destroy(struct p2ps_service_stats *stats); /* NULL is al
 void p2ps_services_show(struct p2ps_worker *worker);
 /* The number of a service that was shown is another one's from now on. */
 /* worker_notes.c: for the core, `worker` is a struct p2ps_worker. */
+void p2ps_worker_look_behind(struct p2ps_worker *worker, uint64_t now_ns);
 void p2ps_worker_note(void *worker, const struct p2ps_note *note);
 void p2ps_service_released(const struct p2ps_worker *worker, const struct p2ps_note *note);
 uint32_t p2ps_mount_stats_number(const struct p2ps_mount_stats *stats);

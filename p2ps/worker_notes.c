@@ -28,11 +28,21 @@ static void log_slow(const struct p2ps_worker *worker, const struct p2ps_note *n
     if (!p2ps_client_info(worker->core, note->client, &client) || !client.is_used)
         return;
     const struct p2ps_mount *mount = client.self;
-    bool is_slow = note->kind == P2PS_NOTE_SLOW;
-    md_log(is_slow ? MD_LOG_WARNING : MD_LOG_NOTICE, "mount: host=%s application=%s %s: %s",
-           p2ps_mount_label(mount),
-           client.application[0] ? client.application : client.application_id,
-           is_slow ? "is conflated" : "is not conflated any more", note->text);
+    const char *application = client.application[0] ? client.application : client.application_id;
+    if (note->kind == P2PS_NOTE_SLOW)
+        md_log(MD_LOG_WARNING, "mount: host=%s application=%s is conflated: %s",
+               p2ps_mount_label(mount), application, note->text);
+    else
+        md_log(MD_LOG_NOTICE, "mount: host=%s application=%s is not conflated any more: %s",
+               p2ps_mount_label(mount), application, note->text);
+}
+
+static void log_behind(const struct p2ps_worker *worker, const struct p2ps_note *note)
+{
+    if (note->kind == P2PS_NOTE_BEHIND)
+        md_log(MD_LOG_WARNING, "worker %u is behind: %s", worker->config.index, note->text);
+    else
+        md_log(MD_LOG_NOTICE, "worker %u has caught up: %s", worker->config.index, note->text);
 }
 
 /* Every worker hears of every service: one of them says so. */
@@ -43,6 +53,8 @@ void p2ps_worker_note(void *owner, const struct p2ps_note *note)
 
     if (note->kind == P2PS_NOTE_SLOW || note->kind == P2PS_NOTE_KEEPS_UP)
         log_slow(worker, note);
+    if (note->kind == P2PS_NOTE_BEHIND || note->kind == P2PS_NOTE_CAUGHT_UP)
+        log_behind(worker, note);
     if (note->kind == P2PS_NOTE_SERVICE && worker->config.index == 0)
         md_log(note->is_up ? MD_LOG_NOTICE : MD_LOG_ERROR,
                "service %.*s is %s, offered by %u src_dist", (int)note->service.length,
@@ -57,4 +69,18 @@ void p2ps_worker_note(void *owner, const struct p2ps_note *note)
     md_log(note->state.data_state == RWF_DATA_SUSPECT ? MD_LOG_WARNING : MD_LOG_NOTICE,
            "service %.*s: worker %u told %u items %s", (int)note->service.length,
            (const char *)note->service.data, worker->config.index, note->items, state);
+}
+
+void p2ps_worker_look_behind(struct p2ps_worker *worker, uint64_t now_ns)
+{
+    struct attach_counters most = { 0 };
+
+    for (unsigned i = 0; i < worker->config.core.network_count; i++) {
+        struct attach_counters now;
+
+        attach_counters(worker->networks[i].attach, &now);
+        if (now.behind >= most.behind)
+            most = now;
+    }
+    p2ps_core_lag(worker->core, now_ns, most.behind, most.behind_max);
 }

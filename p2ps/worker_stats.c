@@ -43,6 +43,7 @@ static const struct stats_row rows[] = {
     LEVEL("pendingBytes", pending_bytes_now),
     COUNTER("pendingRefused", pending_refused),
     LEVEL("mountsConflatedNow", mounts_conflated_now),
+    COUNTER("workerBehind", lags),
     COUNTER("slowMerged", slow_merged),
     COUNTER("slowLost", backlog_lost),
     LEVEL("slowStreams", backlog_streams_now),

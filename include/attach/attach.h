@@ -134,6 +134,9 @@ struct attach_counters {
     uint64_t messages_sent, bytes_sent, send_full, doorbells;
     uint64_t messages_received, bytes_received, messages_skipped, wakeups;
     uint64_t overruns, overrun_bytes, attaches;
+    /* Of the inbound ring, not read when it was polled last; at `behind_max` the reader is lapped.
+     * 0 in_process. */
+    uint64_t behind, behind_max;
     uint64_t packets_repaired; /* in_process; an rrcpd counts them for all its users */
 };
 

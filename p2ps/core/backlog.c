@@ -469,12 +469,15 @@ static const char *thousands(uint64_t number, char out[32])
     return out;
 }
 
-void p2ps_backlog_cause(const struct p2ps_core *core, uint32_t client, char *out, size_t size)
+struct cause {
+    uint64_t used, max, time_ns, since_s;
+    const char *unit;
+};
+
+static void write_cause(const struct cause *cause, char *out, size_t size)
 {
-    const struct p2ps_slow *slow = p2ps_backlog_of(core, client);
-    uint64_t begin_ns = slow->above_ns ? slow->above_ns : slow->since_ns;
-    uint64_t tenths = (core->now_ns - begin_ns) / (SECOND_NS / 10);
-    unsigned clock = (unsigned)(slow->since_s % 86400);
+    uint64_t tenths = cause->time_ns / (SECOND_NS / 10);
+    unsigned clock = (unsigned)(cause->since_s % 86400);
     char used[32], max[32], time[32];
 
     if (tenths < 100)
@@ -482,8 +485,37 @@ void p2ps_backlog_cause(const struct p2ps_core *core, uint32_t client, char *out
     else
         thousands(tenths / 10, time);
     snprintf(out, size, "%s of %s %s for %s s: conflating since %02u:%02u:%02u",
-             thousands(slow->used, used), thousands(slow->max, max), slow->unit ? slow->unit : "",
-             time, clock / 3600, clock / 60 % 60, clock % 60);
+             thousands(cause->used, used), thousands(cause->max, max), cause->unit, time,
+             clock / 3600, clock / 60 % 60, clock % 60);
+}
+
+void p2ps_backlog_cause(const struct p2ps_core *core, uint32_t client, char *out, size_t size)
+{
+    const struct p2ps_slow *slow = p2ps_backlog_of(core, client);
+    uint64_t begin_ns = slow->above_ns ? slow->above_ns : slow->since_ns;
+    const struct cause cause = {
+        .used = slow->used,
+        .max = slow->max,
+        .time_ns = core->now_ns - begin_ns,
+        .since_s = slow->since_s,
+        .unit = slow->unit,
+    };
+
+    write_cause(&cause, out, size);
+}
+
+void p2ps_backlog_lag_cause(const struct p2ps_core *core, char *out, size_t size)
+{
+    const struct p2ps_lag *lag = &core->lag;
+    const struct cause cause = {
+        .used = lag->bytes / 1024,
+        .max = lag->max / 1024,
+        .time_ns = core->now_ns - lag->since_ns,
+        .since_s = lag->since_s,
+        .unit = "KiB of the inbound ring of p2ps wait",
+    };
+
+    write_cause(&cause, out, size);
 }
 
 /* ---- what must hold ---- */

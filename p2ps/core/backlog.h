@@ -102,6 +102,9 @@ void p2ps_backlog_forget(struct p2ps_core *core, struct p2ps_watch *w);
 #define P2PS_CAUSE_MAX 160
 void p2ps_backlog_cause(const struct p2ps_core *core, uint32_t client, char *out, size_t size);
 
+/* The same of a worker that is behind. */
+void p2ps_backlog_lag_cause(const struct p2ps_core *core, char *out, size_t size);
+
 /* For check.c: NULL, or what does not hold. */
 const char *p2ps_backlog_check(const struct p2ps_core *core);
 

@@ -89,8 +89,7 @@ static const char *check_paces(const struct p2ps_core *core, uint32_t item)
         watches[core->forms[w->form].pace]++;
         is_ahead[core->forms[w->form].pace] |= (w->flags & P2PS_WATCH_AHEAD) != 0;
     }
-    MD_REQUIRE(!is_ahead[P2PS_PACE_NONE]);
-    for (unsigned pace = 1; pace <= core->config.pace_count; pace++)
+    for (unsigned pace = P2PS_PACE_NONE; pace <= core->config.pace_count; pace++)
         MD_REQUIRE_ALL(
             p2ps_pace_check_item(core, item, (uint8_t)pace, watches[pace], is_ahead[pace]));
     return NULL;

@@ -16,6 +16,7 @@
 #include "entitle.h"
 #include "gone.h"
 #include "item.h"
+#include "lag.h"
 #include "login.h"
 #include "merge.h"
 #include "network.h"
@@ -304,12 +305,14 @@ void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)
     p2ps_slice_turn(core);
     p2ps_deliver_events(core);
     p2ps_deliver_paced(core);
+    p2ps_lag_turn(core);
     p2ps_turn_sweep(core);
 }
 
 uint64_t p2ps_core_deadline(const struct p2ps_core *core)
 {
-    uint64_t deadline = p2ps_core_has_work(core) ? 0 : core->sweep_ns;
+    bool is_busy = p2ps_core_has_work(core) || p2ps_lag_has_work(core);
+    uint64_t deadline = is_busy ? 0 : core->sweep_ns;
 
     if (core->wait_count && core->wait_due_ns < deadline)
         deadline = core->wait_due_ns;

@@ -103,6 +103,8 @@ enum p2ps_note_kind {
     P2PS_NOTE_FORGOTTEN, /* no source has offered it for serviceForget; `items` of it were closed */
     P2PS_NOTE_RELEASED,  /* its number on its network is another service's from now on */
     P2PS_NOTE_SLOW,      /* updates of `client` are merged; `text` says why */
+    P2PS_NOTE_BEHIND,    /* the worker itself is: updates are merged; `text` says why */
+    P2PS_NOTE_CAUGHT_UP, /* it is not any more */
     P2PS_NOTE_KEEPS_UP,  /* they are not any more; `text` says how it was */
 };
 
@@ -211,6 +213,7 @@ struct p2ps_core_stats {
     uint64_t updates_merged;  /* into a pending one of their item and rate */
     uint64_t pending_refused; /* found no room to be pending: sent at once */
     uint64_t pending_bytes_now;
+    uint64_t lags;              /* how often the worker was behind */
     uint64_t slow_merged;       /* of clients that were slow, into a pending one of their stream */
     uint64_t backlog_bytes_now; /* of what waits for clients that are slow */
     uint64_t backlog_lost;      /* updates that are never merged: it had no room for them */
@@ -274,6 +277,9 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks);
 uint64_t p2ps_core_deadline(const struct p2ps_core *core);
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
+/* So many bytes of the inbound ring of a network, of `max` at which the worker is lapped, wait to
+ * be read. Behind a quarter of them all updates are merged, until it has caught up. */
+void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint64_t max);
 /* So many streams were told states in this turn that the backbone is not read any further in it. */
 bool p2ps_core_is_spent(const struct p2ps_core *core);
 /* Some of what clients asked for waits for the next turn (work.h), which should be soon: the

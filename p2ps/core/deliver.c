@@ -12,6 +12,7 @@
 #include "generic.h"
 #include "image.h"
 #include "item.h"
+#include "lag.h"
 #include "lost.h"
 #include "network.h"
 #include "pace.h"
@@ -348,9 +349,12 @@ static void put_paced(struct p2ps_core *core, uint32_t item, struct rwf_bytes up
         .is_private = core->items[item].is_private,
     };
 
+    if (rwf_peek(update, &record.peek) != RWF_OK)
+        return;
+    if (!(core->pace_skips & 1u) && record.peek.flags & RWF_UPDATE_HAS_CONF_INFO)
+        p2ps_lag_tell(core, item);
     p2ps_record_next(core);
-    if (rwf_peek(update, &record.peek) == RWF_OK)
-        put_update(core, &event, &record, false, rwf_bytes(NULL, 0));
+    put_update(core, &event, &record, false, rwf_bytes(NULL, 0));
 }
 
 void p2ps_deliver_paced(struct p2ps_core *core)
@@ -364,7 +368,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     struct rwf_bytes perm;
 
     core->stats.updates_in++;
-    uint16_t held = core->pacing ? p2ps_pace_update(core, event, put_paced) : 0;
+    uint16_t held = core->is_paced ? p2ps_pace_update(core, event, put_paced) : 0;
     if (!p2ps_record_start(core, event, &record))
         return;
     core->pace_skips = held;
@@ -437,7 +441,7 @@ static void deliver_state(struct p2ps_core *core, unsigned network,
     uint16_t service = p2ps_service_bind(core, network, event->service);
     if (service == RRMP_SERVICE_NONE)
         return;
-    if (core->pacing)
+    if (core->is_paced)
         p2ps_pace_flush_service(core, service, put_paced);
     /* A partial recovery must not go out as a group status: it would also clear items that are
      * still suspect. */
@@ -519,7 +523,7 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
         return;
     if (core->walk_items > 0 && is_of_item(event))
         p2ps_states_settle(core, (uint32_t)event->user);
-    if (core->pacing && is_of_item(event) && !is_update(event))
+    if (core->is_paced && is_of_item(event) && !is_update(event))
         p2ps_pace_flush(core, (uint32_t)event->user, put_paced);
     if (core->stats.backlog_streams_now && is_of_item(event) && !is_update(event))
         p2ps_slow_flush(core, (uint32_t)event->user);

@@ -104,6 +104,7 @@ void p2ps_item_give(struct p2ps_core *core, uint32_t item)
     struct p2ps_item *it = &core->items[item];
 
     p2ps_item_owes_nothing(core, item);
+    p2ps_pace_end(core, item);
     p2ps_item_image_forget(core, item);
     if (it->perm_data)
         core->perm_bytes -= (size_t)(it->perm_data[0] << 8 | it->perm_data[1]);

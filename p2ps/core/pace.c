@@ -30,7 +30,8 @@ struct p2ps_pacing {
     uint32_t *of;       /* by item: its first place, or MD_NIL */
     uint32_t of_room;
     size_t memory;
-    bool is_busy; /* places that lose their last watch stay until it is over */
+    uint32_t lag_pending; /* updates of watches without a rate */
+    bool is_busy;         /* places that lose their last watch stay until it is over */
 };
 
 /* ---- life ---- */
@@ -39,8 +40,7 @@ int p2ps_paces_create(struct p2ps_core *core)
 {
     struct p2ps_pacing *pacing;
 
-    if (core->config.pace_count == 0)
-        return MD_OK;
+    core->is_paced = core->config.pace_count > 0;
     pacing = core->pacing = calloc(1, sizeof(*pacing));
     if (!pacing)
         return MD_ERR_NOMEM;
@@ -85,7 +85,8 @@ void p2ps_paces_destroy(struct p2ps_core *core)
 
 static bool is_jit(const struct p2ps_core *core, const struct place *place)
 {
-    return core->config.paces[place->pace - 1].rate == RWF_RATE_JIT_CONFLATED;
+    return place->pace != P2PS_PACE_NONE &&
+           core->config.paces[place->pace - 1].rate == RWF_RATE_JIT_CONFLATED;
 }
 
 static void list_in_turn(struct p2ps_pacing *pacing, struct place *place, uint32_t number)
@@ -114,7 +115,9 @@ static void unlist(struct p2ps_pacing *pacing, const struct place *place)
 /* Items have their turns in the interval by number, so that they do not all send at once. */
 static uint64_t next_turn(const struct p2ps_core *core, const struct place *place)
 {
-    uint64_t interval_ns = core->config.paces[place->pace - 1].interval_ms * MS;
+    uint64_t interval_ns = place->pace == P2PS_PACE_NONE
+                               ? P2PS_LAG_INTERVAL_MS * MS
+                               : core->config.paces[place->pace - 1].interval_ms * MS;
     uint64_t phase_ns = md_mix64(place->item) % interval_ns;
     uint64_t since_ns = (core->now_ns + interval_ns - phase_ns) % interval_ns;
 
@@ -124,6 +127,7 @@ static uint64_t next_turn(const struct p2ps_core *core, const struct place *plac
 static void begin_pending(struct p2ps_core *core, struct place *place, uint32_t number)
 {
     core->stats.pending_updates_now++;
+    core->pacing->lag_pending += place->pace == P2PS_PACE_NONE;
     core->services[core->items[place->item].service].pending++;
     if (is_jit(core, place))
         list_in_turn(core->pacing, place, number);
@@ -137,6 +141,7 @@ static void end_pending(struct p2ps_core *core, struct place *place, uint32_t nu
         return;
     conflate_clear(&place->pending);
     core->stats.pending_updates_now--;
+    core->pacing->lag_pending -= place->pace == P2PS_PACE_NONE;
     core->services[core->items[place->item].service].pending--;
     if (is_jit(core, place))
         unlist(core->pacing, place);
@@ -182,30 +187,46 @@ static struct place *find(const struct p2ps_core *core, uint32_t item, uint8_t p
     return place;
 }
 
-int p2ps_pace_join(struct p2ps_core *core, uint32_t item, uint8_t pace)
+/* NULL: no memory. */
+static struct place *place_of(struct p2ps_core *core, uint32_t item, uint8_t pace)
 {
     struct p2ps_pacing *pacing = core->pacing;
+    struct place *place = find(core, item, pace);
 
+    if (place)
+        return place;
+    uint32_t number = make_room(pacing, item) ? md_slots_take(&pacing->slots) : MD_NIL;
+    if (number == MD_NIL)
+        return NULL;
+    place = place_at(pacing, number);
+    place->item = item;
+    place->pace = pace;
+    place->pending.has_info = true; /* forms show it to those that ask */
+    place->next = pacing->of[item];
+    pacing->of[item] = number;
+    return place;
+}
+
+int p2ps_pace_join(struct p2ps_core *core, uint32_t item, uint8_t pace)
+{
     if (pace == P2PS_PACE_NONE)
         return MD_OK;
-    struct place *place = find(core, item, pace);
-    if (!place) {
-        uint32_t number = make_room(pacing, item) ? md_slots_take(&pacing->slots) : MD_NIL;
-        if (number == MD_NIL)
-            return MD_ERR_NOMEM;
-        place = place_at(pacing, number);
-        place->item = item;
-        place->pace = pace;
-        place->pending.has_info = true; /* forms show it to those that ask */
-        place->next = pacing->of[item];
-        pacing->of[item] = number;
-    }
+    struct place *place = place_of(core, item, pace);
+    if (!place)
+        return MD_ERR_NOMEM;
     place->watch_count++;
     return MD_OK;
 }
 
-/* Gives back the places of the item that have no watch. */
-static void trim(struct p2ps_core *core, uint32_t item)
+/* That of a rate has watches; the one of all others has a pending update, or gets one. */
+static bool is_needed(const struct p2ps_core *core, const struct place *place)
+{
+    return place->watch_count > 0 ||
+           (place->pace == P2PS_PACE_NONE && (core->lag.is_on || place->pending.length > 0));
+}
+
+/* Gives back the places of the item that are not needed; `is_over`: all of them. */
+static void trim(struct p2ps_core *core, uint32_t item, bool is_over)
 {
     struct p2ps_pacing *pacing = core->pacing;
     uint32_t *link = &pacing->of[item];
@@ -214,7 +235,7 @@ static void trim(struct p2ps_core *core, uint32_t item)
         uint32_t number = *link;
         struct place *place = place_at(pacing, number);
 
-        if (place->watch_count > 0) {
+        if (!is_over && is_needed(core, place)) {
             link = &place->next;
             continue;
         }
@@ -231,7 +252,13 @@ void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace)
         return;
     find(core, item, pace)->watch_count--;
     if (!core->pacing->is_busy)
-        trim(core, item);
+        trim(core, item, false);
+}
+
+void p2ps_pace_end(struct p2ps_core *core, uint32_t item)
+{
+    if (first_of(core, item) != MD_NIL)
+        trim(core, item, true);
 }
 
 bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace)
@@ -246,7 +273,7 @@ bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w,
 void p2ps_pace_caught_up(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w)
 {
     uint8_t pace = core->forms[w->form].pace;
-    struct place *place = pace == P2PS_PACE_NONE ? NULL : find(core, item, pace);
+    struct place *place = find(core, item, pace);
 
     if (!place || place->pending.length == 0)
         return;
@@ -298,7 +325,7 @@ void p2ps_pace_flush(struct p2ps_core *core, uint32_t item, p2ps_pace_put_fn put
         return;
     for (; number != MD_NIL; number = place_at(pacing, number)->next)
         send(core, place_at(pacing, number), number, put);
-    trim(core, item);
+    trim(core, item, false);
 }
 
 void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace_put_fn put)
@@ -314,24 +341,31 @@ void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
 {
     struct p2ps_pacing *pacing = core->pacing;
 
-    for (unsigned i = 0; i < TURN_PLACES && pacing; i++) {
+    for (unsigned i = 0; i < TURN_PLACES && core->is_paced; i++) {
         uint32_t number = pacing->jit_first;
         if (number == MD_NIL)
             number = md_wheel_expire(&pacing->wheel, core->now_ns);
-        if (number == MD_NIL)
+        if (number == MD_NIL) {
+            core->is_paced = core->config.pace_count > 0 || core->lag.is_on || pacing->slots.count;
             return;
+        }
         struct place *place = place_at(pacing, number);
         uint32_t item = place->item;
         send(core, place, number, put);
-        trim(core, item);
+        trim(core, item, false);
     }
 }
 
 uint64_t p2ps_pace_deadline(const struct p2ps_core *core)
 {
-    if (!core->pacing)
+    if (!core->is_paced)
         return UINT64_MAX;
     return core->pacing->jit_first != MD_NIL ? 0 : md_wheel_deadline(&core->pacing->wheel);
+}
+
+bool p2ps_pace_has_lag(const struct p2ps_core *core)
+{
+    return core->pacing->lag_pending > 0;
 }
 
 /* ---- merging ---- */
@@ -405,18 +439,22 @@ uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *
     uint32_t number = first_of(core, item);
     uint16_t held = 0;
 
+    if (core->lag.is_on && event->to & RRMP_SINK_TO_STEP && place_of(core, item, P2PS_PACE_NONE))
+        number = first_of(core, item);
     if (number == MD_NIL || !(event->to & RRMP_SINK_TO_STEP))
         return 0;
     bool passes = p2ps_merge_exempts(core, update);
     for (; number != MD_NIL; number = place_at(pacing, number)->next) {
         struct place *place = place_at(pacing, number);
 
-        if (place->watch_count > 0 && !passes && hold(core, place, number, update, put))
+        bool is_merged =
+            place->watch_count > 0 || (place->pace == P2PS_PACE_NONE && core->lag.is_on);
+        if (is_merged && !passes && hold(core, place, number, update, put))
             held |= (uint16_t)(1u << place->pace);
         else
             send(core, place, number, put);
     }
-    trim(core, item);
+    trim(core, item, false);
     return held;
 }
 
@@ -432,8 +470,8 @@ const char *p2ps_pace_check_item(const struct p2ps_core *core, uint32_t item, ui
 {
     const struct place *place = find(core, item, pace);
 
-    MD_REQUIRE((place ? place->watch_count : 0) == watches);
-    MD_REQUIRE(!place || watches > 0);
+    MD_REQUIRE(pace == P2PS_PACE_NONE || (place ? place->watch_count : 0) == watches);
+    MD_REQUIRE(!place || watches > 0 || pace == P2PS_PACE_NONE);
     MD_REQUIRE(!is_ahead || (place && place->has_ahead));
     MD_REQUIRE(!place || !place->has_ahead || place->pending.length > 0);
     return NULL;
@@ -457,6 +495,7 @@ const char *p2ps_pace_check(const struct p2ps_core *core)
         }
     }
     MD_REQUIRE(!pacing || pacing->slots.count == places);
+    MD_REQUIRE(core->is_paced || places == 0);
     MD_REQUIRE(core->stats.pending_updates_now == pending);
     MD_REQUIRE(core->stats.pending_bytes_now == bytes);
     for (uint16_t i = 0; i < core->service_count; i++)

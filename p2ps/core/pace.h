@@ -16,15 +16,22 @@
  * Whatever else comes for the item sends what is pending first. An image out of the cache has in it
  * what is pending: the watch that got it is *ahead*, is left out when that goes out, and nothing
  * more is merged into it.
+ *
+ * While the worker is behind (lag.h), the watches without a rate share a place, too, in an interval
+ * of its own.
  */
 
-/* MD_OK, or MD_ERR_NOMEM. Without rates in the configuration there is nothing. */
+#define P2PS_LAG_INTERVAL_MS 200u
+
+/* MD_OK, or MD_ERR_NOMEM. */
 int p2ps_paces_create(struct p2ps_core *core);
 void p2ps_paces_destroy(struct p2ps_core *core);
 
 /* A watch of that rate comes to the item, or leaves it; P2PS_PACE_NONE is allowed. MD_ERR_NOMEM. */
 int p2ps_pace_join(struct p2ps_core *core, uint32_t item, uint8_t pace);
 void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace);
+/* The item is closed: what is pending is dropped. */
+void p2ps_pace_end(struct p2ps_core *core, uint32_t item);
 /* Another rate takes the watch to another place of its item. False: no memory. */
 bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace);
 /* The watch was given everything up to now by other means than updates. */
@@ -42,6 +49,8 @@ bool p2ps_pace_holds_all(const struct p2ps_core *core, uint32_t item, uint16_t h
 void p2ps_pace_flush(struct p2ps_core *core, uint32_t item, p2ps_pace_put_fn put);
 void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace_put_fn put);
 void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put);
+/* Something is pending for watches that have chosen no rate. */
+bool p2ps_pace_has_lag(const struct p2ps_core *core);
 uint64_t p2ps_pace_deadline(const struct p2ps_core *core);
 
 /* Of places, less what is pending. */

@@ -368,8 +368,20 @@ struct p2ps_core {
     uint64_t sweep_ns;              /* when timers of clients are next looked at */
     uint64_t wall_s;                /* seconds since 1970, when they were */
     struct cache *cache;            /* NULL: images are the source's business */
-    struct p2ps_pacing *pacing;     /* NULL: consumers cannot choose rates */
-    uint16_t pace_skips;            /* rates whose watches the present record is not for */
+    struct p2ps_pacing *pacing;
+    bool is_paced; /* consumers can choose rates, or the worker is behind, or was: see pace.h */
+    struct p2ps_lag {
+        bool is_on;
+        bool is_resuming; /* streams that were told hear that it is over */
+        uint64_t since_ns;
+        uint64_t since_s;
+        uint64_t bytes; /* the most since then */
+        uint64_t max;
+        uint32_t item; /* that is looked at next */
+        uint32_t streams;
+        uint64_t merged_before;
+    } lag;
+    uint16_t pace_skips; /* rates whose watches the present record is not for */
     struct conflate *merger;
     struct p2ps_backlog *backlog;
     uint32_t merging_now; /* clients whose updates are merged because they are slow */

@@ -124,6 +124,8 @@ static void conflation_text(const struct p2ps_core *core, uint32_t client, const
 
     if (core->clients[client].is_merging)
         p2ps_backlog_cause(core, client, cause, sizeof(cause));
+    else if (core->lag.is_on || core->lag.is_resuming)
+        p2ps_backlog_lag_cause(core, cause, sizeof(cause));
     if (lost)
         snprintf(out, P2PS_WALK_TEXT,
                  "%s. %u updates that are never merged are lost: they had no room", cause, *lost);

@@ -420,6 +420,7 @@ int inbound_read(struct inbound_reader *reader, struct backbone_event events[], 
         if (reader->pending_count > 0)
             continue;
         uint64_t written = atomic_load_explicit(&reader->map->written, memory_order_acquire);
+        reader->counters->behind = written - reader->cursor;
         if (written == reader->cursor)
             return 0;
         if (written - reader->cursor > reader->lag_max) {
@@ -474,6 +475,7 @@ int inbound_start(struct inbound_reader *reader, const struct attach_inbound_map
     reader->data = (const uint8_t *)map + map->data_offset;
     reader->size = map->size;
     reader->lag_max = map->lag_max;
+    reader->counters->behind_max = map->lag_max;
     reader->message_max = map->message_max;
     reader->port = port;
     reader->track_count = 0;

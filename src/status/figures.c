@@ -156,6 +156,9 @@ const struct status_figure status_figures[] = {
         "Updates sent at once, because there was no memory for them to wait in."),
     F("p2ps.worker", "mountsConflatedNow", GAUGE, PLAIN,
         "Consumers whose updates are merged now because they are slow."),
+    F("p2ps.worker", "workerBehind", COUNTER, PLAIN,
+        "Times that the worker was behind on its inbound ring: until it had caught up it merged the "
+        "updates of all (updatesMerged)."),
     F("p2ps.worker", "slowMerged", COUNTER, PLAIN,
         "Updates of slow consumers that went into one that waited."),
     F("p2ps.worker", "slowLost", COUNTER, PLAIN,

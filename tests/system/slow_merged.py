@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
-"""slow_merged.py quotes|trades - a consumer stops reading for a while: its updates are merged.
+"""slow_merged.py quotes|trades|worker - who does not keep up for a while gets merged updates.
 
-quotes  it is told, gets merged updates and no image, and is in real time again when it reads
-trades  all updates are of a type that is never merged: it gets each of them, late and in order
+quotes  a consumer stops reading: it is told, gets merged updates, and is in real time again when
+        it reads
+trades  the same with updates of a type that is never merged: it gets each of them, in order
+worker  p2ps itself is stopped until it is behind on its inbound ring: all get merged updates
 The other consumers get every update in order, and no client gets a second image.
 """
 # SPDX-License-Identifier: Apache-2.0
@@ -19,12 +21,15 @@ import slow_consumer
 from slow_consumer import worker
 
 CONSUMERS, ITEMS, RATE = 3, 100, 1000
+BEHIND = 6000  # updates, some 190 bytes each on the ring: a quarter of userQLimit is 377 KB
 TYPES = ",".join(str(i) for i in range(12))
 
 
 def conf_of(what):
     conf = slow_consumer.CONF.replace("slowTimeout : 2", "slowTimeout : 120")
-    return conf + (f"*p2ps*conflateExempt : {TYPES}\n" if what == "trades" else "")
+    more = {"quotes": "", "trades": f"*p2ps*conflateExempt : {TYPES}\n",
+            "worker": "*rrcp*userQLimit : 1024\n*rrcp*maxMsgSize : 64K\n"}
+    return conf + more[what]
 
 
 def await_worker(system, name, holds):
@@ -44,29 +49,48 @@ def stop_for_a_while(system, victim, what):
     await_worker(system, "mountsSlowNow", lambda n: n == 0)
 
 
+def stop_p2ps(system):
+    """It reads on behind more than a quarter of what it may lag, and less than all of it."""
+    await_worker(system, "watches", lambda n: n == CONSUMERS * ITEMS)
+    daemon = next(p for p in system.load()["programs"] if p["name"] == "p2ps.1")
+    os.kill(daemon["pid"], signal.SIGSTOP)
+    sent = mirror.value(system, "src_dist.1", "src_dist.updatesOut")
+    try:
+        mirror.await_value(system, "src_dist.1", "src_dist.updatesOut",
+                           lambda n: n > sent + BEHIND)
+    finally:
+        os.kill(daemon["pid"], signal.SIGCONT)
+    await_worker(system, "workerBehind", lambda n: n == 1)
+    await_worker(system, "updatesPending", lambda n: n == 0)
+    updates = mirror.value(system, "p2ps.1", worker("updatesOut"))
+    await_worker(system, "updatesOut", lambda n: n > updates + CONSUMERS * RATE)
+
+
 def judge(clients, victim, what):
     for client in clients:
         client.send_signal(signal.SIGINT)
         text, _ = client.communicate(timeout=90)
         assert client.returncode == 0 and " 0 connections lost" in text, text
         assert " 0 gaps, 0 lost, 0 duplicates, 0 out of order, 0 wrong" in text, text
-        is_merged = client is victim and what == "quotes"
+        is_merged = what == "worker" or (client is victim and what == "quotes")
         assert ("; 0 resyncs" in text) != is_merged, text
 
 
 def judge_figures(system, what):
     images = mirror.value(system, "p2ps.1", worker("refreshOut"))
     assert images == CONSUMERS * ITEMS, f"{images} images for {CONSUMERS * ITEMS} streams"
-    merged = mirror.value(system, "p2ps.1", worker("slowMerged"))
-    assert (merged > 0) == (what == "quotes"), f"{merged} merged"
-    for name in ("conflated", "slowLost", "mountsCutSlow"):
+    for name, where in (("slowMerged", "quotes"), ("updatesMerged", "worker")):
+        merged = mirror.value(system, "p2ps.1", worker(name))
+        assert (merged > 0) == (what == where), f"{merged} merged"
+    for name in ("conflated", "slowLost", "mountsCutSlow", "gapsSeen"):
         assert mirror.value(system, "p2ps.1", worker(name)) == 0, name
     logs = ""
     for path in glob.glob(os.path.join(system.folder, "*p2ps*.log")):
         with open(path, encoding="utf-8", errors="replace") as log:
             logs += log.read()
-    assert " is conflated: " in logs and ": conflating since " in logs, logs
-    assert " is not conflated any more: " in logs, logs
+    begins, ends = ((" is behind: ", " has caught up: ") if what == "worker" else
+                    (" is conflated: ", " is not conflated any more: "))
+    assert begins in logs and ": conflating since " in logs and ends in logs, logs
 
 
 def main():
@@ -88,7 +112,10 @@ def main():
             assert run.up(system) == 0, "it did not start"
             clients = [slow_consumer.consumer(items) for _ in range(CONSUMERS)]
             children += clients
-            stop_for_a_while(system, clients[0], what)
+            if what == "worker":
+                stop_p2ps(system)
+            else:
+                stop_for_a_while(system, clients[0], what)
             judge_figures(system, what)
             judge(clients, clients[0], what)
         finally:

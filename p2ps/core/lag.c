@@ -1,0 +1,122 @@
+/* lag.c - see lag.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "lag.h"
+
+#include <stdio.h>
+
+#include "backlog.h"
+#include "core.h"
+#include "pace.h"
+#include "watch.h"
+
+#define BEGIN_SHARE  4u
+#define END_SHARE    32u
+#define TURN_ITEMS   1024u /* looked at for streams that were told */
+#define TURN_STREAMS 512u  /* that hear it */
+
+static void note(struct p2ps_core *core, enum p2ps_note_kind kind, const char *text)
+{
+    const struct p2ps_note note = { .kind = kind, .text = text };
+
+    if (core->config.note)
+        core->config.note(core->config.note_owner, &note);
+}
+
+static void begin(struct p2ps_core *core, uint64_t bytes, uint64_t max)
+{
+    struct p2ps_lag *lag = &core->lag;
+    char text[P2PS_CAUSE_MAX];
+
+    *lag = (struct p2ps_lag){
+        .is_on = true,
+        .since_ns = core->now_ns,
+        .since_s = core->config.wall_s ? core->config.wall_s() : 0,
+        .bytes = bytes,
+        .max = max,
+        .merged_before = core->stats.updates_merged,
+    };
+    core->is_paced = true;
+    core->stats.lags++;
+    p2ps_backlog_lag_cause(core, text, sizeof(text));
+    note(core, P2PS_NOTE_BEHIND, text);
+}
+
+static void end(struct p2ps_core *core)
+{
+    struct p2ps_lag *lag = &core->lag;
+    char text[P2PS_CAUSE_MAX];
+
+    lag->is_on = false;
+    lag->is_resuming = true;
+    lag->item = 0;
+    snprintf(text, sizeof(text), "%llu updates were merged in %llu ms",
+             (unsigned long long)(core->stats.updates_merged - lag->merged_before),
+             (unsigned long long)((core->now_ns - lag->since_ns) / 1000000));
+    note(core, P2PS_NOTE_CAUGHT_UP, text);
+}
+
+void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint64_t max)
+{
+    struct p2ps_lag *lag = &core->lag;
+
+    core->now_ns = now_ns;
+    if (!lag->is_on) {
+        if (bytes > max / BEGIN_SHARE)
+            begin(core, bytes, max);
+        return;
+    }
+    lag->bytes = bytes > lag->bytes ? bytes : lag->bytes;
+    if (bytes <= lag->max / END_SHARE)
+        end(core);
+}
+
+void p2ps_lag_tell(struct p2ps_core *core, uint32_t item)
+{
+    const struct p2ps_item *it = &core->items[item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        const struct p2ps_watch *w = &it->watches[i];
+
+        if (w->state == P2PS_WATCH_STEP && core->forms[w->form].pace == P2PS_PACE_NONE &&
+            !(w->flags &
+              (P2PS_WATCH_CONFLATED | P2PS_WATCH_AHEAD | P2PS_WATCH_BEHIND | P2PS_WATCH_HELD_BACK)))
+            p2ps_watch_conflated(core, item, i);
+    }
+}
+
+/* A slow client hears it when it keeps up. */
+static void resume_item(struct p2ps_core *core, uint32_t item)
+{
+    const struct p2ps_item *it = &core->items[item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        const struct p2ps_watch *w = &it->watches[i];
+
+        if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_CONFLATED) ||
+            core->clients[w->client].is_merging)
+            continue;
+        core->lag.streams++;
+        p2ps_watch_fine(core, item, i);
+    }
+}
+
+bool p2ps_lag_has_work(const struct p2ps_core *core)
+{
+    return core->lag.is_resuming && !p2ps_pace_has_lag(core);
+}
+
+void p2ps_lag_turn(struct p2ps_core *core)
+{
+    struct p2ps_lag *lag = &core->lag;
+
+    lag->streams = 0;
+    if (!p2ps_lag_has_work(core))
+        return;
+    for (uint32_t i = 0; i < TURN_ITEMS && lag->streams < TURN_STREAMS; i++) {
+        if (lag->item >= core->item_room) {
+            lag->is_resuming = false;
+            return;
+        }
+        resume_item(core, lag->item++);
+    }
+}

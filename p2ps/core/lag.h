@@ -1,0 +1,22 @@
+/* lag.h - a worker that does not read its inbound ring fast enough merges the updates of all. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_LAG_H
+#define P2PS_LAG_H
+
+#include "private.h"
+
+/*
+ * A merged update costs one merge for each update that comes in place of a copy for each consumer:
+ * so the worker catches up before it is lapped and everything needs an image. It begins at a
+ * quarter of the inbound ring and ends at a 32nd. The pending updates are those of pace.c; a stream
+ * is told at its first merged one, and when it is over.
+ */
+
+/* A merged update goes out to the watches of the item that have chosen no rate: they are told. */
+void p2ps_lag_tell(struct p2ps_core *core, uint32_t item);
+/* Streams that were told have not heard yet that it is over, and nothing is pending for them. */
+bool p2ps_lag_has_work(const struct p2ps_core *core);
+/* Each turn: some of the streams that were told hear that it is over. */
+void p2ps_lag_turn(struct p2ps_core *core);
+
+#endif

@@ -1,0 +1,267 @@
+/* test_p2ps_lag.c - a worker that is behind on its inbound ring: all updates are merged until it is
+ * not. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core_pair.h"
+
+#define RING 1048576u
+
+static struct {
+    unsigned behind, caught_up;
+    char text[256];
+} noted;
+
+static void on_note(void *owner, const struct p2ps_note *note)
+{
+    (void)owner;
+    if (note->kind != P2PS_NOTE_BEHIND && note->kind != P2PS_NOTE_CAUGHT_UP)
+        return;
+    noted.behind += note->kind == P2PS_NOTE_BEHIND;
+    noted.caught_up += note->kind == P2PS_NOTE_CAUGHT_UP;
+    snprintf(noted.text, sizeof(noted.text), "%s", note->text);
+}
+
+static int setup_with(void **state, unsigned pace_count)
+{
+    memset(&noted, 0, sizeof(noted));
+    return pair_setup(state,
+                      (struct p2ps_core_config){
+                          .keeps_images = true,
+                          .note = on_note,
+                          .paces = { { .rate = RWF_RATE_TIME_CONFLATED, .interval_ms = 1000 } },
+                          .pace_count = pace_count,
+                      });
+}
+
+static int setup(void **state)
+{
+    return setup_with(state, 0);
+}
+
+static int setup_with_rates(void **state)
+{
+    return setup_with(state, 1);
+}
+
+static const struct p2ps_core_stats *stats(const struct pair *pair)
+{
+    return p2ps_core_stats(pair->sink);
+}
+
+static void waits(struct pair *pair, uint64_t bytes)
+{
+    p2ps_core_lag(pair->sink, pair->now_ns, bytes, RING);
+}
+
+static void updates(struct pair *pair, const char *name, int count)
+{
+    while (count-- > 0) {
+        pair_update(pair, name);
+        pair_settle(pair);
+    }
+}
+
+static void assert_holds(const struct pair *pair)
+{
+    const char *wrong = p2ps_core_check(pair->sink);
+
+    if (wrong)
+        fail_msg("%s", wrong);
+}
+
+static void below_a_quarter_of_the_ring_nothing_is_merged(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    waits(pair, RING / 4);
+    updates(pair, "IBM.N", 5);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    assert_int_equal(stats(pair)->updates_merged, 0);
+    assert_int_equal(noted.behind, 0);
+}
+
+static void behind_it_all_are_merged_until_it_has_caught_up(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    pair_open(b, 5, "IBM.N");
+    pair_open(b, 6, "DELL.O");
+    waits(pair, RING / 4 + 1);
+    updates(pair, "IBM.N", 10);
+    updates(pair, "DELL.O", 1);
+    assert_string_equal(pair_heard(a, 5), "I");
+    assert_int_equal(stats(pair)->pending_updates_now, 2);
+    assert_holds(pair);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 5), "IJU");
+    assert_string_equal(pair_heard(b, 5), "IJU");
+    assert_string_equal(pair_heard(b, 6), "IU");
+    assert_int_equal(pair_stream(a, 5)->counter, 110);
+    assert_int_equal(stats(pair)->updates_merged, 9);
+    waits(pair, RING / 8);
+    updates(pair, "IBM.N", 3);
+    assert_string_equal(pair_heard(a, 5), "IJU");
+    waits(pair, RING / 32);
+    updates(pair, "IBM.N", 1); /* behind the pending one */
+    assert_string_equal(pair_heard(b, 5), "IJUUUj");
+    pair_pass(pair, 20 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 5), "IJUUUj");
+    assert_int_equal(pair_stream(a, 5)->counter, 114);
+    assert_string_equal(pair_heard(b, 6), "IU");
+    updates(pair, "IBM.N", 2);
+    assert_string_equal(pair_heard(a, 5), "IJUUUjUU");
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    assert_int_equal(stats(pair)->lags, 1);
+    assert_holds(pair);
+}
+
+static void the_stream_and_the_log_say_why(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_wall_ns = (10ull * 3600 + 31 * 60 + 7) * PAIR_SEC;
+    waits(pair, RING / 2);
+    assert_string_equal(noted.text, "512 of 1,024 KiB of the inbound ring of p2ps wait for 0.0 s: "
+                                    "conflating since 10:31:07");
+    updates(pair, "IBM.N", 4);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IJU");
+    assert_non_null(strstr(pair_stream(c, 5)->text, "512 of 1,024 KiB of the inbound ring"));
+    assert_non_null(strstr(pair_stream(c, 5)->text, "conflating since 10:31:07"));
+    waits(pair, 0);
+    assert_int_equal(noted.caught_up, 1);
+    assert_non_null(strstr(noted.text, "3 updates were merged in "));
+}
+
+static void who_joins_gets_the_image_of_now(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *a = pair_client(pair, 0);
+    struct pair_client *b = pair_client(pair, 1);
+
+    pair_open(a, 5, "IBM.N");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    struct omm_item_request request = pair_request(9, "IBM.N");
+    p2ps_client_item(pair->sink, pair->now_ns, b->id, &request);
+    assert_string_equal(pair_heard(b, 9), "I");
+    assert_int_equal(pair_stream(b, 9)->counter, 104);
+    assert_holds(pair);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(a, 5), "IJU");
+    assert_string_equal(pair_heard(b, 9), "I"); /* its image has it */
+    updates(pair, "IBM.N", 2);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(b, 9), "IJU");
+    assert_int_equal(pair_stream(b, 9)->counter, 106);
+}
+
+static void an_item_that_ends_takes_what_is_pending_with_it(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 5);
+    pair_settle(pair);
+    assert_holds(pair);
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    pair_open(c, 6, "DELL.O");
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 6), "I");
+    waits(pair, 0);
+    pair_pass(pair, 20 * PAIR_MS);
+    assert_holds(pair);
+}
+
+static void a_status_comes_behind_what_is_pending(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_OPEN, RWF_DATA_SUSPECT,
+                    RWF_CODE_NONE);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IJU!");
+    assert_holds(pair);
+}
+
+static void a_rate_that_was_chosen_stays(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.has_qos = true;
+    request.qos = (struct rwf_qos){ .timeliness = RWF_TIMELINESS_REALTIME,
+                                    .rate = RWF_RATE_TIME_CONFLATED,
+                                    .rate_info = 1000 };
+    pair_ask_item(c, &request);
+    pair_open(c, 6, "IBM.N");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    pair_pass(pair, 1020 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    assert_string_equal(pair_heard(c, 6), "IJU");
+    waits(pair, 0);
+    updates(pair, "IBM.N", 2);
+    pair_pass(pair, 1020 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUU");
+    assert_string_equal(pair_heard(c, 6), "IJUjUU");
+    assert_holds(pair);
+}
+
+static void a_client_without_room_is_slow_besides(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    c->room = 0;
+    c->room_max = 100;
+    waits(pair, RING / 2);
+    for (int i = 0; i < 4; i++) {
+        updates(pair, "IBM.N", 4);
+        pair_pass(pair, 220 * PAIR_MS);
+    }
+    assert_holds(pair);
+    waits(pair, 0);
+    pair_pass(pair, 220 * PAIR_MS);
+    c->room = 100;
+    p2ps_client_writable(pair->sink, pair->now_ns, c->id);
+    c->room = 100;
+    p2ps_client_writable(pair->sink, pair->now_ns, c->id);
+    assert_int_equal(pair_stream(c, 5)->counter, 116);
+    assert_int_equal(pair_heard(c, 5)[pair_stream(c, 5)->count - 1], 'j');
+    assert_holds(pair);
+}
+
+#define TEST(f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(below_a_quarter_of_the_ring_nothing_is_merged),
+        TEST(behind_it_all_are_merged_until_it_has_caught_up),
+        TEST(the_stream_and_the_log_say_why),
+        TEST(who_joins_gets_the_image_of_now),
+        TEST(an_item_that_ends_takes_what_is_pending_with_it),
+        TEST(a_status_comes_behind_what_is_pending),
+        cmocka_unit_test_setup_teardown(a_rate_that_was_chosen_stays, setup_with_rates,
+                                        pair_teardown),
+        TEST(a_client_without_room_is_slow_besides),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
