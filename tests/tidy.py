@@ -23,7 +23,7 @@ CODE = re.compile(r"^(src|include|srcdist|p2ps|rrcpd|tools|tests)/(?!bench/limit
 ENGINES = tuple(
     f"src/{name}/"
     for name in ("rwf", "rssl", "rrcp", "rrmp", "omm", "marketfeed", "page", "itemkey", "conflate",
-                 "cache", "delay")
+                 "cache", "delay", "recording")
 ) + ("p2ps/core/", "srcdist/core/")
 ENGINE_FORBIDDEN = re.compile(
     r"#include "
@@ -40,8 +40,9 @@ ONE_FOLDER = {
     "numa.h": "src/base/",
     "openssl/": ("src/audit/", "src/jwt/", "src/netio/", "src/seal/", "src/ws/"),
     "rdma/": "src/netio/",
-    "xxhash.h": "src/rrmp/",
+    "xxhash.h": ("src/recording/", "src/rrmp/"),
     "zlib.h": "src/rssl/",
+    "zstd.h": "src/recording/",
     "lz4.h": "src/rssl/",
     "ncurses.h": "tools/rmdsmon/",
 }

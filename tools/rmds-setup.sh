@@ -17,7 +17,7 @@ packages_of() { # TIER...
         case $tier in
         run) # compile the programs and run them: build, up, demo
             echo gcc libc6-dev cmake ninja-build "pkg-config|pkgconf" python3 iproute2 procps util-linux \
-                libevent-dev libnuma-dev libxxhash-dev libssl-dev libcrypt-dev zlib1g-dev liblz4-dev \
+                libevent-dev libnuma-dev libxxhash-dev libssl-dev libcrypt-dev zlib1g-dev liblz4-dev libzstd-dev \
                 "libncurses-dev|libncursesw5-dev" "libipsec-mb-dev?" "scdoc?" # the former for x86-64 only
             ;;
         deb) echo dpkg-dev debhelper lintian scdoc ;; # tools/rmds package deb

@@ -10,7 +10,7 @@ import tempfile
 
 SOURCE = os.path.realpath(sys.argv[1])
 RUN = "gcc libc6-dev cmake ninja-build python3 iproute2 procps util-linux libevent-dev libnuma-dev libxxhash-dev " \
-      "libssl-dev libcrypt-dev zlib1g-dev liblz4-dev libipsec-mb-dev scdoc".split()
+      "libssl-dev libcrypt-dev zlib1g-dev liblz4-dev libzstd-dev libipsec-mb-dev scdoc".split()
 TEST = "git ccache g++ clang-format clang-tidy openssl file libx11-dev ca-certificates libibverbs-dev librdmacm-dev " \
        "maven systemd tshark zsh pyflakes3 qemu-system-x86 busybox-static kmod ibverbs-providers".split()
 PATH = "/usr/sbin:/usr/bin:/sbin:/bin"

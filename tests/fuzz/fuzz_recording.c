@@ -1,0 +1,121 @@
+/* fuzz_recording.c - any bytes as the blocks of a recording, with right checksums and compression.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "block.h"
+#include "recording/images.h"
+#include "recording/reader.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+#define FILE_MAX 262144u
+
+struct file {
+    uint8_t bytes[FILE_MAX];
+    size_t length;
+};
+
+static int read_file(void *context, uint64_t at, uint8_t *bytes, size_t length)
+{
+    const struct file *file = context;
+
+    if (at > file->length || length > file->length - at)
+        return MD_ERR_SHORT;
+    if (length)
+        memcpy(bytes, file->bytes + at, length);
+    return MD_OK;
+}
+
+/* The contents of a block as they stand in the file: what is compressed there comes as it is. */
+static size_t store(struct rec_packer *packer, unsigned kind, struct md_rd body, uint8_t *out,
+                    size_t size)
+{
+    size_t plain = kind == REC_BLOCK_CHUNK ? REC_CHUNK_PREAMBLE : 0;
+    size_t length = md_rd_left(&body);
+
+    if (kind == REC_BLOCK_FILE || kind == REC_BLOCK_END || length < plain) {
+        memcpy(out, body.pos, length);
+        return length;
+    }
+    memcpy(out, body.pos, plain);
+    return plain + rec_pack(packer, out + plain, size - plain, body.pos + plain, length - plain);
+}
+
+/* Of each block: its kind, its number less that of the one before, the length of its contents. A
+ * kind with the highest bit is none: its bytes stand there as they are. */
+static void build(struct file *file, struct rec_packer *packer, const uint8_t *data, size_t size)
+{
+    struct md_rd rd = md_rd_init(data, size);
+    uint64_t number = 0;
+
+    file->length = 0;
+    while (md_rd_left(&rd) > 4 && FILE_MAX - file->length > 70000) {
+        uint8_t *at = file->bytes + file->length;
+        struct rec_block block = { .kind = md_rd_u8(&rd), .identity = 77 };
+        number += md_rd_u8(&rd);
+        block.number = number;
+        size_t length = md_rd_u16(&rd);
+        if (length > md_rd_left(&rd))
+            length = md_rd_left(&rd);
+        struct md_rd body = md_rd_sub(&rd, length);
+        if (block.kind & 0x80) {
+            memcpy(at, body.pos, length);
+            file->length += length;
+            continue;
+        }
+        block.stored = (uint32_t)store(packer, block.kind, body, at + REC_BLOCK_HEAD,
+                                       FILE_MAX - file->length - REC_BLOCK_HEAD);
+        block.expanded = (uint32_t)length;
+        if (block.kind == REC_BLOCK_CHUNK && length >= REC_CHUNK_PREAMBLE)
+            block.expanded -= REC_CHUNK_PREAMBLE;
+        rec_block_seal(at, &block, at + REC_BLOCK_HEAD);
+        file->length += REC_BLOCK_HEAD + block.stored;
+    }
+}
+
+static void read_all(struct rec_reader *reader)
+{
+    struct cache_config config = { .bytes_max = 16u << 20, .keeps_pages = true };
+    struct rec_folder *folder;
+    struct rec_cursor *cursor;
+    struct rec_record record;
+    struct rec_facts facts;
+
+    rec_reader_facts(reader, &facts);
+    if (rec_cursor_create(reader, &cursor) != MD_OK ||
+        rec_folder_create(reader, &config, &folder) != MD_OK)
+        abort();
+    for (unsigned i = 0; i < 5000 && rec_cursor_next(cursor, &record) > 0; i++)
+        rec_folder_apply(folder, &record);
+    uint64_t middle = facts.first_mono_ns + (facts.last_mono_ns - facts.first_mono_ns) / 2;
+    (void)rec_folder_seek(folder, middle, 0);
+    (void)rec_cursor_seek(cursor, middle);
+    for (unsigned i = 0; i < 5000 && rec_cursor_next(cursor, &record) > 0; i++)
+        rec_folder_apply(folder, &record);
+    rec_folder_destroy(folder);
+    rec_cursor_destroy(cursor);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    static struct file file;
+    struct rec_packer *packer;
+
+    if (rec_packer_create(1, &packer) != MD_OK)
+        abort();
+    build(&file, packer, data, size);
+    rec_packer_destroy(packer);
+    const struct rec_source source = { &file, read_file, file.length };
+    for (int walks = 0; walks < 2; walks++) {
+        struct rec_reader *reader;
+        if (rec_reader_open(&source, walks, &reader) != MD_OK)
+            continue;
+        read_all(reader);
+        rec_reader_close(reader);
+    }
+    return 0;
+}
