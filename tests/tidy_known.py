@@ -18,6 +18,7 @@ CIRCLES = {
     "tools/rmdsfault": [({"clients", "streams"},
                          "a client that ends takes its streams, a stream without room its client")],
     "tools/rmdsmon": [({"print", "rows"}, "rows say how they are printed")],
+    "tools/rmdsrec": [({"feed", "feed_setup"}, "one state machine: a connection's life")],
     "tools/rmdstestclient": [({"counts", "report"}, "the last report is a count"),
                              ({"conn", "data", "setup"}, "one state machine: a connection's life")],
     "tools/sink_driven_src": [({"answers", "publish", "requests", "server"},
@@ -29,6 +30,7 @@ SHARED_HEADERS = {
     "src/attach/internal.h": "types of four small files; one door each would be four headers of 10 "
                              "lines",
     "src/cache/image.h": "the arena and its fields",
+    "tools/rmdsrec/rec.h": "the verbs, one function each",
     "src/conf/internal.h": "one language in five files",
     "src/netio/rsocket_private.h": "one transport in four files",
     "src/netio/udp_private.h": "the sockets of two transports in three files",

@@ -36,14 +36,16 @@ void rec_keeper_destroy(struct rec_keeper *keeper); /* after its chunks were wri
 void rec_keeper_rules_set(struct rec_keeper *keeper, const struct cache_ripples *ripples);
 /* The number of an item, a new one where there was none; 0: there are too many, or no memory. */
 uint32_t rec_keeper_item(struct rec_keeper *keeper, const struct rec_key *key);
-/* A message as it came; its stream id becomes 0 in place. */
+/* A message as it came. */
 void rec_keeper_message(struct rec_keeper *keeper, struct rec_moment now, uint32_t number,
-                        uint8_t *message, size_t length);
+                        struct rwf_bytes message);
 void rec_keeper_cut(struct rec_keeper *keeper, struct rec_moment now, const char *reason);
 /* Images that are due; call it each tenth of a second. */
 void rec_keeper_tick(struct rec_keeper *keeper, struct rec_moment now);
 /* The next record is the first of another file, which needs every image. */
 void rec_keeper_cut_file(struct rec_keeper *keeper);
+/* Chunks were lost: every image is needed again. */
+void rec_keeper_owe_all(struct rec_keeper *keeper);
 void rec_keeper_stats(const struct rec_keeper *keeper, struct rec_keeper_stats *out);
 
 /* ---- reading ---- */

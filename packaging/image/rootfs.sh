@@ -6,7 +6,7 @@ set -e
 here=$(dirname "$(readlink -f "$0")")
 from=$1 root=$2
 mkdir -p "$root/usr/bin" "$root/usr/share/openrmds" "$root/etc/rmds" "$root/run/rmds" "$root/var/log/rmds" "$root/tmp"
-for program in rrcpd src_dist p2ps rmdsmon rmdsctl rmdscnf rmdsaccess sink_driven_src rmdstestclient rmdsfault rwfdump rrcpperf; do
+for program in rrcpd src_dist p2ps rmdsmon rmdsctl rmdscnf rmdsaccess sink_driven_src rmdstestclient rmdsfault rmdsrec rwfdump rrcpperf; do
     cp "$from/usr/bin/$program" "$root/usr/bin/"
 done
 [ -n "${RMDS_KEEP_SYMBOLS:-}" ] || strip "$root"/usr/bin/*

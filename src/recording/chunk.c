@@ -6,6 +6,7 @@
 
 #include "base/err.h"
 #include "block.h"
+#include "rmds/rwf.h"
 
 #define KIND_MASK 0x0fu
 
@@ -79,7 +80,10 @@ void rec_chunk_put(struct rec_chunk *chunk, uint64_t mono_ns, const struct rec_p
         chunk->lost += put->count;
     } else {
         rec_put_number(&wr, put->bytes.length);
+        uint8_t *bytes = md_wr_mark(&wr);
         md_wr_bytes(&wr, put->bytes.data, put->bytes.length);
+        if (put->kind != REC_CUT && put->bytes.length >= 8)
+            rwf_patch_stream_id(bytes, 0);
     }
     end(chunk, &wr);
 }

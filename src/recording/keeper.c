@@ -17,7 +17,7 @@ struct kept {
     struct rec_item item; /* what a chunk points to */
     uint8_t *bytes;       /* of a dictionary: its messages, a length in front of each */
     size_t length;
-    uint64_t file; /* the one that has its image */
+    uint64_t file; /* that of its last image, see below */
     bool has_changed, owes_image;
     uint16_t key_length;
     uint8_t key[KEY_MAX]; /* by which the table finds it */
@@ -30,7 +30,7 @@ struct rec_keeper {
     struct kept **items; /* by number */
     uint32_t count, size;
     uint32_t sweep, sweep_left; /* the next one to look at, and how many at once: another file */
-    uint64_t file;
+    uint64_t file;              /* another one whenever every item needs an image */
     struct rec_keeper_stats stats;
     uint8_t part[PART_MAX];
 };
@@ -228,6 +228,14 @@ static bool is_dictionary(const struct kept *kept)
     return kept->item.key.domain == RWF_DOMAIN_DICTIONARY;
 }
 
+static bool begins_dictionary(const struct kept *kept, struct rwf_bytes message)
+{
+    struct rwf_peek peek;
+
+    return rwf_peek(message, &peek) == RWF_OK && peek.msg_class == RWF_CLASS_REFRESH &&
+           (kept->length == 0 || peek.flags & RWF_REFRESH_CLEAR_CACHE);
+}
+
 static bool needs_image(const struct rec_keeper *keeper, const struct kept *kept)
 {
     return kept->owes_image || kept->file != keeper->file;
@@ -243,18 +251,15 @@ static void lose(struct rec_keeper *keeper, struct kept *kept, int rc)
 }
 
 void rec_keeper_message(struct rec_keeper *keeper, struct rec_moment now, uint32_t number,
-                        uint8_t *message, size_t length)
+                        struct rwf_bytes bytes)
 {
     struct kept *kept = keeper->items[number];
     struct rec_image *image = image_of(keeper, kept);
-    struct rwf_bytes bytes = rwf_bytes(message, length);
 
-    if (length < 8)
-        return;
-    rwf_patch_stream_id(message, 0);
     keeper->stats.messages++;
-    keeper->stats.bytes += length;
-    bool is_first = rec_images_begins(image, bytes);
+    keeper->stats.bytes += bytes.length;
+    bool is_first =
+        is_dictionary(kept) ? begins_dictionary(kept, bytes) : rec_images_begins(image, bytes);
     if (needs_image(keeper, kept) && !is_first && !is_dictionary(kept))
         (void)put_image(keeper, now, kept);
     unsigned flags = is_first ? REC_FIRST : 0;
@@ -262,7 +267,6 @@ void rec_keeper_message(struct rec_keeper *keeper, struct rec_moment now, uint32
     if (rc != MD_OK)
         lose(keeper, kept, rc);
     if (is_dictionary(kept)) {
-        image->is_between = true; /* until it is asked for anew */
         keep_dictionary(kept, bytes, is_first);
         return;
     }
@@ -292,6 +296,11 @@ void rec_keeper_cut(struct rec_keeper *keeper, struct rec_moment now, const char
 void rec_keeper_cut_file(struct rec_keeper *keeper)
 {
     rec_writer_flush(keeper->config.writer, true);
+    rec_keeper_owe_all(keeper);
+}
+
+void rec_keeper_owe_all(struct rec_keeper *keeper)
+{
     keeper->file++;
     keeper->sweep_left = keeper->count;
 }

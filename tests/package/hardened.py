@@ -6,7 +6,8 @@ import platform
 import subprocess
 import sys
 
-PROGRAMS = ("rrcpd", "src_dist", "p2ps", "rmdsmon", "rmdscnf", "rmdstestclient", "sink_driven_src", "rmdsfault", "rwfdump", "rrcpperf")
+PROGRAMS = ("rrcpd", "src_dist", "p2ps", "rmdsmon", "rmdscnf", "rmdstestclient", "sink_driven_src",
+            "rmdsfault", "rmdsrec", "rwfdump", "rrcpperf")
 IS_CHECKED = ("__memcpy_chk", "__snprintf_chk", "__vsnprintf_chk", "__fprintf_chk", "__read_chk", "__memset_chk")
 ENDBR64 = b"\xf3\x0f\x1e\xfa"  # where an indirect call may go
 

@@ -12,7 +12,7 @@ Command = collections.namedtuple("Command", "page line text")
 Span = collections.namedtuple("Span", "page line text")
 
 # A line is a command if it begins with one of these, or with a program that is named by its path.
-PROGRAMS = set("""p2ps src_dist rrcpd rmdsmon rmdsctl rmdsaccess rmdscnf rmdstestclient sink_driven_src rmdsfault rwfdump rrcpperf rrcpsim rrmpsim
+PROGRAMS = set("""p2ps src_dist rrcpd rmdsmon rmdsctl rmdsaccess rmdscnf rmdstestclient sink_driven_src rmdsfault rmdsrec rwfdump rrcpperf rrcpsim rrmpsim
     p2psmon src_distmon rrcpmon adsmon adhmon Sink_Driven_Src RMDSTestClient testclient testserver""".split())
 OTHERS = set("""apt apt-get awk bash buildah cat cc chmod chown cmake cp ctest curl docker dpkg dpkg-deb echo env export gcc git
     grep install ip iptables java javac journalctl jq keytool kill ln ls make mkdir mv mvn nft openssl ping podman

@@ -3,7 +3,7 @@
 # SPDX-License-Identifier: Apache-2.0
 cd "$1/docs/man" || exit 1
 bin=$2/bin bad=0
-for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rmdsctl rmdsfault rwfdump rrcpperf; do
+for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rmdsctl rmdsfault rmdsrec rwfdump rrcpperf; do
     [ -x "$bin/$program" ] || continue
     page=$(ls "$program".[0-9].scd 2>/dev/null) || { echo "$program has no manual page"; bad=1; continue; }
     cat "$page" daemon-options.inc | tr -d '\\' >"${TMPDIR:-/tmp}/man.$$"

@@ -89,7 +89,7 @@ expect 0 ".1.p2ps.maxMounts : 5    ! right.cnf:1" "$bin/rmdscnf" list right.cnf 
 expect 0 "startList" "$bin/rmdscnf" list
 expect 1 "usage:" "$bin/rmdscnf" frobnicate
 # One style: one dash or two, -help and -version everywhere, -h too where it is not the host.
-for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rmdsfault rwfdump rrcpperf; do
+for program in rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon rmdscnf rmdsaccess rmdsfault rmdsrec rwfdump rrcpperf; do
     [ -x "$bin/$program" ] || continue
     for option in -help --help; do expect 0 "sage: $program" "$bin/$program" $option; done
     for option in -version --version; do expect 0 "$program 0." "$bin/$program" $option; done

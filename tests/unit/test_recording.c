@@ -283,7 +283,8 @@ static void say(struct world *w)
     said->wall_ns = w->wall_ns;
     said->number = w->numbers[item];
     rec_keeper_stats(w->keeper, &before);
-    rec_keeper_message(w->keeper, now(w), said->number, said->bytes, said->length);
+    rec_keeper_message(w->keeper, now(w), said->number, rwf_bytes(said->bytes, said->length));
+    rwf_patch_stream_id(said->bytes, 0); /* as it stands in the recording */
     rec_keeper_stats(w->keeper, &after);
     said->chunk = after.lost > before.lost ? UINT64_MAX : w->writer.chunk->number;
     rec_keeper_tick(w->keeper, now(w));

@@ -1,0 +1,179 @@
+#!/usr/bin/env python3
+"""recording.py - rmdsrec against sink_driven_src: a recording has what was sent, each update once
+and in order; one whose recorder was killed is whole up to its last chunk, and says so; each of several
+files can be read alone."""
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+BIN = os.environ["RMDS_BIN"]
+WAIT_S = 90
+ITEMS = [f"IT{i}" for i in range(20)]
+
+
+def rmdsrec(*words):
+    return subprocess.run([os.path.join(BIN, "rmdsrec"), *words], capture_output=True, text=True,
+                          check=False, timeout=WAIT_S)
+
+
+def port_of(program):
+    """The port of a provider that tells where it listens."""
+    for line in program.stdout:
+        found = re.search(r"listening on port (\d+)", line)
+        if found:
+            return found[1]
+    raise AssertionError("the provider does not listen")
+
+
+class Publisher:
+    """sink_driven_src, which sends nothing until it is told a rate."""
+
+    def __init__(self):
+        self.program = subprocess.Popen(
+            [os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N", "0", "-L", "127.0.0.1",
+             "-dict", os.path.join(SOURCE, "conf"), "-seqdata", "-U", "0", "-c"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.port = port_of(self.program)
+
+    def rate(self, rate):
+        self.program.stdin.write(f"ur {rate}\n")
+        self.program.stdin.flush()
+
+    def close(self):
+        self.program.kill()
+        self.program.stdin.close()
+        self.program.stdout.close()
+        self.program.wait()
+
+
+class Recorder:
+    def __init__(self, port, path, *more):
+        self.path = path
+        self.program = subprocess.Popen(
+            [os.path.join(BIN, "rmdsrec"), "record", path, "-host", f"127.0.0.1:{port}", "-S",
+             "RDFD", "-il", ",".join(ITEMS), *more], stdout=subprocess.PIPE, text=True)
+
+    def wait_for(self, is_right, path=None):
+        """Until the file as it stands is right."""
+        end = time.monotonic() + WAIT_S
+        while time.monotonic() < end:
+            if os.path.exists(path or self.path) and is_right(rmdsrec("info", path or
+                                                                      self.path).stdout):
+                return
+            time.sleep(0.1)
+        raise AssertionError(rmdsrec("info", path or self.path).stdout)
+
+    def end(self, number):
+        self.program.send_signal(number)
+        text = self.program.stdout.read()
+        self.program.stdout.close()
+        return self.program.wait(), text
+
+
+def updates_of(text):
+    found = re.search(r"messages +(\d+) updates, (\d+) refreshes", text)
+    return (int(found[1]), int(found[2])) if found else (0, 0)
+
+
+def counts(path):
+    """ACVOL_1 of the updates of each item, and of its images, in order."""
+    done = rmdsrec("export", path, "-withImages")
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert rows, done.stderr
+    found = {item: [] for item in ITEMS}
+    for row in rows:
+        if row["field"] == "ACVOL_1":
+            found[row["item"]].append((row["kind"], int(row["value"])))
+    return found
+
+
+def check_sequence(path):
+    """Each update is the next one of its item; images are those of the moment."""
+    for item, values in counts(path).items():
+        assert values and values[0][0] in ("REFRESH", "IMAGE"), (item, values[:3])
+        last = values[0][1]
+        for kind, value in values[1:]:
+            assert value == last + (kind == "UPDATE"), (item, kind, last, value)
+            last = value
+
+
+def a_recording_has_what_was_sent(publisher, folder):
+    path = os.path.join(folder, "whole.rrec")
+    recorder = Recorder(publisher.port, path, "-images", "1")
+    recorder.wait_for(lambda text: updates_of(text)[1] >= len(ITEMS))
+    publisher.rate(2000)
+    recorder.wait_for(lambda text: updates_of(text)[0] > 4000)
+    publisher.rate(0)
+    code, text = recorder.end(signal.SIGTERM)
+    assert code == 0, text
+    assert "20 of 20 were open" in text and "lost        0 messages, 0 chunks" in text, text
+    assert os.stat(path).st_mode & 0o777 == 0o640
+    info = rmdsrec("info", path)
+    assert info.returncode == 0 and "in good order" in info.stdout, info.stdout
+    assert "20 of RDFD, domain 6" in info.stdout, info.stdout
+    check_sequence(path)
+    again = rmdsrec("record", path, "-host", "127.0.0.1:1", "-S", "RDFD", "-il", "A")
+    assert again.returncode == 2 and "File exists" in again.stderr, again.stderr
+
+
+def a_killed_recorder_leaves_whole_chunks(publisher, folder):
+    path = os.path.join(folder, "killed.rrec")
+    recorder = Recorder(publisher.port, path)
+    publisher.rate(2000)
+    recorder.wait_for(lambda text: updates_of(text)[0] > 2000)
+    recorder.end(signal.SIGKILL)
+    publisher.rate(0)
+    info = rmdsrec("info", path)
+    assert "it was cut off" in info.stdout, info.stdout
+    check_sequence(path)
+    with open(path, "rb") as whole:
+        content = whole.read()
+    torn = os.path.join(folder, "torn.rrec")
+    with open(torn, "wb") as out:
+        out.write(content[:-100])
+    info = rmdsrec("info", torn)
+    assert info.returncode == 5, info.stdout
+    assert re.search(r"damaged +the file ends within a block, at byte", info.stdout), info.stdout
+    check_sequence(torn)
+
+
+def each_file_of_a_series_is_read_alone(publisher, folder):
+    path = os.path.join(folder, "series.rrec")
+    recorder = Recorder(publisher.port, path)
+    publisher.rate(1000)
+    recorder.wait_for(lambda text: updates_of(text)[0] > 500)
+    recorder.program.send_signal(signal.SIGHUP)
+    second = os.path.join(folder, "series.1.rrec")
+    recorder.wait_for(lambda text: updates_of(text)[0] > 500, second)
+    publisher.rate(0)
+    code, text = recorder.end(signal.SIGINT)
+    assert code == 0 and "2 files" in text, text
+    info = rmdsrec("info", second)
+    assert info.returncode == 0 and "file 2 of its series" in info.stdout, info.stdout
+    first, then = counts(path), counts(second)
+    for item in ITEMS:
+        assert then[item][0] == ("IMAGE", first[item][-1][1]), (item, then[item][0])
+    check_sequence(second)
+
+
+def main():
+    publisher = Publisher()
+    try:
+        with tempfile.TemporaryDirectory() as folder:
+            for case in (a_recording_has_what_was_sent, a_killed_recorder_leaves_whole_chunks,
+                         each_file_of_a_series_is_read_alone):
+                print(case.__name__, flush=True)
+                case(publisher, folder)
+    finally:
+        publisher.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

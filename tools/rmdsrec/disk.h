@@ -1,0 +1,41 @@
+/* disk.h - the thread that compresses chunks and writes them, and the queue of bounded length to
+ * it.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef DISK_H
+#define DISK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "recording/writer.h"
+
+struct disk;
+
+struct disk_config {
+    const char *path;   /* of the first file; further ones get a number before its ending */
+    const char *source; /* text of the first block */
+    unsigned chunks;    /* that may wait, a MiB each */
+    int level;          /* of the compression */
+    bool syncs_chunks;  /* each is on the disk before the next one is written */
+    uint64_t sync_ns;   /* or so often; 0: never */
+};
+
+/* Counters since the start; from the thread that records. */
+struct disk_stats {
+    uint64_t files, bytes, file_bytes, chunks, records;
+    uint64_t failed_chunks, failed_records;
+    uint64_t waiting_max; /* chunks that waited at most */
+    int error;            /* errno of the last failure, 0: the last write went well */
+};
+
+/* The first file is there when this returns. False: told. */
+bool disk_start(const struct disk_config *config, struct disk **out);
+/* What waits is written, and the file ended. */
+void disk_stop(struct disk *disk);
+void disk_destroy(
+    struct disk *disk); /* after whatever its chunks point to is not needed any more */
+void disk_stats(struct disk *disk, struct disk_stats *out);
+extern const struct rec_writer_ops disk_ops; /* their context is the disk */
+
+#endif

@@ -1,0 +1,167 @@
+/* main.c - rmdsrec: the command line, and its verbs. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "rec.h"
+
+enum verb { RECORD = 1, INFO = 2, EXPORT = 4 };
+
+/* An option, and the verbs that take it. */
+struct row {
+    struct md_option option;
+    unsigned verbs;
+};
+
+#define ROWS_MAX 64
+
+static const struct {
+    const char *name;
+    enum verb verb;
+    int (*run)(const struct words *words);
+    const char *help;
+} VERBS[] = {
+    { "record", RECORD, record_run, "open items as a consumer, and write what comes" },
+    { "info", INFO, info_run, "what a recording has, and what of it is damaged" },
+    { "export", EXPORT, export_run, "a recording as CSV, a line for each field" },
+};
+#define VERB_COUNT (sizeof(VERBS) / sizeof(VERBS[0]))
+
+static void help(const struct row *rows, size_t count)
+{
+    printf(PROGRAM
+           " - records what a consumer gets\n\n"
+           "usage: " PROGRAM
+           " record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]...\n"
+           "       " PROGRAM " info FILE\n"
+           "       " PROGRAM " export FILE [-out CSV] [option]...\n\n");
+    for (size_t i = 0; i < VERB_COUNT; i++)
+        printf("  %-20s %s\n", VERBS[i].name, VERBS[i].help);
+    for (size_t i = 0; i < count; i++) {
+        const struct md_option *option = &rows[i].option;
+        char left[64];
+        if (i == 0 || rows[i].verbs != rows[i - 1].verbs)
+            printf("\n");
+        snprintf(left, sizeof(left), "-%s%s%s", option->name, option->argument ? " " : "",
+                 option->argument ? option->argument : "");
+        printf("  %-20s %s\n", left, option->help);
+    }
+    printf("\nAll options may be written with two dashes. Exit codes: 0 well, 1 options, 2 a "
+           "file,\n3 not logged in, 4 not every item was open, 5 something is lost or damaged.\n"
+           "See " PROGRAM "(1).\n");
+}
+
+static bool is_set(const struct md_option *option)
+{
+    switch (option->kind) {
+    case MD_OPTION_FLAG:
+        return *(const bool *)option->target;
+    case MD_OPTION_STRING:
+        return *(const char *const *)option->target != NULL;
+    default:
+        return ((const struct md_option_list *)option->target)->count > 0;
+    }
+}
+
+static int run(const struct row *rows, size_t count, const struct md_option_list *given,
+               struct words *words)
+{
+    size_t v = 0;
+
+    while (v < VERB_COUNT && (given->count == 0 || strcmp(given->item[0], VERBS[v].name) != 0))
+        v++;
+    if (v == VERB_COUNT)
+        return rec_usage("the first word is record, info or export",
+                         given->count ? given->item[0] : NULL);
+    if (given->count != 2)
+        return rec_usage("one file is named behind", VERBS[v].name);
+    words->file = given->item[1];
+    for (size_t i = 0; i < count; i++) {
+        if (!(rows[i].verbs & VERBS[v].verb) && is_set(&rows[i].option)) {
+            fprintf(stderr, PROGRAM ": -%s is no option of %s; -help lists the options\n",
+                    rows[i].option.name, VERBS[v].name);
+            return REC_OPTIONS;
+        }
+    }
+    return VERBS[v].run(words);
+}
+
+int main(int argc, char **argv)
+{
+    struct words w = { .help = false };
+    const struct row rows[] = {
+        { { "host", "HOST[:PORT]", MD_OPTION_STRING, &w.host, "p2ps (port 14002)" }, RECORD },
+        { { "S", "SERVICE", MD_OPTION_LIST, &w.services,
+            "service of the items; several: each item of each" },
+          RECORD },
+        { { "f", "FILE", MD_OPTION_STRING, &w.list, "item list" }, RECORD },
+        { { "md", "DOMAIN", MD_OPTION_STRING, &w.domain,
+            "domain of the items, a number or a name as MarketPrice (6)" },
+          RECORD },
+        { { "u", "USER", MD_OPTION_STRING, &w.user, "user (rmds)" }, RECORD },
+        { { "pwfile", "FILE", MD_OPTION_STRING, &w.password_file,
+            "file whose first line is the password" },
+          RECORD },
+        { { "pos", "POSITION", MD_OPTION_STRING, &w.position, "position (127.0.0.1/net)" },
+          RECORD },
+        { { "aid", "ID", MD_OPTION_STRING, &w.application_id, "application id (256)" }, RECORD },
+        { { "o", "N", MD_OPTION_STRING, &w.window, "requests under way at most (500)" }, RECORD },
+        { { "ct", "TYPE", MD_OPTION_STRING, &w.wire.name,
+            "connection type: rssl (TCP), tls or rsocket" },
+          RECORD },
+        { { "tlsCaFile", "FILE", MD_OPTION_STRING, &w.wire.ca,
+            "with -ct tls: authorities that p2ps is checked against (the system's)" },
+          RECORD },
+        { { "tlsCertFile", "FILE", MD_OPTION_STRING, &w.wire.certificate,
+            "with -ct tls: certificate to show" },
+          RECORD },
+        { { "tlsKeyFile", "FILE", MD_OPTION_STRING, &w.wire.key, "and its key" }, RECORD },
+        { { "secs", "SECONDS", MD_OPTION_STRING, &w.secs, "record so long, then end" }, RECORD },
+        { { "images", "SECONDS", MD_OPTION_STRING, &w.images,
+            "an image of each item that has changed so often (60; 0: never)" },
+          RECORD },
+        { { "rotateSize", "MIB", MD_OPTION_STRING, &w.rotate_bytes,
+            "another file when this one is so large" },
+          RECORD },
+        { { "rotateTime", "SECONDS", MD_OPTION_STRING, &w.rotate_seconds,
+            "another file so often; SIGHUP: now" },
+          RECORD },
+        { { "sync", "WHEN", MD_OPTION_STRING, &w.sync,
+            "wait for the disk: none, chunk (after each), or every so many SECONDS (none)" },
+          RECORD },
+        { { "buffer", "MIB", MD_OPTION_STRING, &w.buffer, "what may wait for the disk (64)" },
+          RECORD },
+        { { "level", "1..19", MD_OPTION_STRING, &w.level, "of the compression (3)" }, RECORD },
+        { { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" }, RECORD | EXPORT },
+        { { "out", "FILE", MD_OPTION_STRING, &w.output, "the CSV (standard output)" }, EXPORT },
+        { { "from", "SECONDS", MD_OPTION_STRING, &w.from, "from then on, since the beginning" },
+          EXPORT },
+        { { "to", "SECONDS", MD_OPTION_STRING, &w.to, "up to then" }, EXPORT },
+        { { "withImages", NULL, MD_OPTION_FLAG, &w.images_too,
+            "also the images that the recorder has written" },
+          EXPORT },
+        { { "dict", "FOLDER", MD_OPTION_STRING, &w.dict, "dictionary; else that of the recording" },
+          EXPORT },
+        { { "help", NULL, MD_OPTION_FLAG, &w.help, "this text (also -h)" }, 7 },
+        { { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" }, 7 },
+    };
+    const size_t count = sizeof(rows) / sizeof(rows[0]);
+    struct md_option options[ROWS_MAX];
+    struct md_option_list given = { .count = 0 };
+
+    for (size_t i = 0; i < count; i++)
+        options[i] = rows[i].option;
+    options[count] = (struct md_option){ "h", NULL, MD_OPTION_FLAG, &w.help, NULL };
+    if (md_options_parse(PROGRAM, options, count + 1, argc, argv, &given) != MD_OK)
+        return REC_OPTIONS;
+    if (w.help) {
+        help(rows, count);
+        return REC_OK;
+    }
+    if (w.version) {
+        md_version_print(PROGRAM);
+        return REC_OK;
+    }
+    return run(rows, count, &given, &w);
+}

@@ -1,0 +1,41 @@
+/* words.h - rmdsrec: the words of its command line. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef WORDS_H
+#define WORDS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "conf/options.h"
+#include "wire.h"
+
+#define PROGRAM "rmdsrec"
+
+/* The command line, before it is understood. */
+struct words {
+    const char *file;                                  /* of the verb */
+    const char *output, *host, *list, *names, *domain; /* record */
+    const char *user, *password_file, *position, *application_id, *window;
+    const char *secs, *buffer, *level, *images, *sync, *rotate_bytes, *rotate_seconds;
+    const char *from, *to; /* export */
+    const char *dict;
+    struct md_option_list services;
+    struct wire_words wire;
+    bool images_too, help, version;
+};
+
+enum exit_code {
+    REC_OK = 0,
+    REC_OPTIONS = 1,
+    REC_FILE = 2,
+    REC_NO_LOGIN = 3, /* record: not logged in at the end */
+    REC_NOT_OPEN = 4, /* record: not every item was opened */
+    REC_DAMAGED = 5,  /* a recording that is not whole, or a recorder that has lost messages */
+};
+
+/* One line on standard error; REC_OPTIONS. `value` may be NULL. */
+int rec_usage(const char *what, const char *value);
+bool rec_parse_uint(const char *text, uint64_t low, uint64_t high, uint64_t *out);
+bool rec_parse_real(const char *text, double low, double high, double *out);
+
+#endif
