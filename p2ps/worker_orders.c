@@ -51,7 +51,10 @@ static bool step_mounts(struct daemon_order_part *part, const struct p2ps_worker
         add_word(&part->text, client.position);
         add_word(&part->text, client.application_id);
         daemon_text_add(&part->text, " %" PRIu32 " %" PRIu64 " %s\n", client.streams,
-                        client.updates_out, client.is_slow ? "slow" : "-");
+                        client.updates_out,
+                        client.is_merging ? "conflated"
+                        : client.is_slow  ? "slow"
+                                          : "-");
     }
     return false;
 }
