@@ -51,8 +51,6 @@ int p2ps_backlog_create(struct p2ps_core *core)
     backlog->slow = calloc(core->client_room, sizeof(*backlog->slow));
     if (!backlog->slow)
         return MD_ERR_NOMEM;
-    for (uint32_t i = 0; i < core->client_room; i++)
-        p2ps_backlog_reset(core, i);
     return md_slots_init(&backlog->entries, sizeof(struct p2ps_entry), UINT32_MAX / 64,
                          &backlog->memory);
 }
@@ -560,6 +558,8 @@ const char *p2ps_backlog_check(const struct p2ps_core *core)
     for (uint32_t i = 0; i < core->client_room; i++) {
         const struct p2ps_slow *slow = p2ps_backlog_of(core, i);
 
+        if (!core->clients[i].is_used)
+            continue;
         MD_REQUIRE_ALL(check_list(core, i, &slow->waiting, true));
         MD_REQUIRE_ALL(check_list(core, i, &slow->idle, false));
         MD_REQUIRE(slow->map.count == slow->waiting.count + slow->idle.count);

@@ -77,7 +77,8 @@ uint32_t p2ps_backlog_find(const struct p2ps_core *core, uint32_t client, int32_
 /* The client's updates wait from now on, or no more. */
 void p2ps_backlog_begin(struct p2ps_core *core, uint32_t client);
 void p2ps_backlog_end(struct p2ps_core *core, uint32_t client);
-/* The slot is for another client: it has no entry any more. */
+/* The slot is for another client: it has no entry any more. Slots that were never used are all
+ * zero. */
 void p2ps_backlog_reset(struct p2ps_core *core, uint32_t client);
 
 /* Adds an update for the watch: `given` as it came, `spelled` without anything that ripples or is

@@ -62,6 +62,7 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
         return MD_ERR_NOMEM;
     }
     p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now, core->idmap_key);
+    p2ps_backlog_reset(core, slot);
     core->stats.mounts_now++;
     core->stats.mounts_total++;
     *client = slot;

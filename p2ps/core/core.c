@@ -55,10 +55,6 @@ static void take_defaults(struct p2ps_core_config *config)
         config->conflate_max = 100000;
     if (config->owed_fill_percent == 0)
         config->owed_fill_percent = 30;
-    if (config->ok_fill_percent == 0)
-        config->ok_fill_percent = 10;
-    if (config->ok_fill_percent >= config->owed_fill_percent)
-        config->ok_fill_percent = config->owed_fill_percent - 1;
     if (config->slow_time_ns == 0)
         config->slow_time_ns = SECOND_NS / 10;
     if (config->trade_backlog == 0)

@@ -156,7 +156,7 @@ struct p2ps_core_config {
     uint32_t conflate_max; /* streams of a client that may be behind; 0: 100000 */
     unsigned owed_fill_percent; /* what a client missed is given below this fill; 0: 30. Above it
                                    for slow_time_ns a client's updates are merged */
-    unsigned ok_fill_percent;   /* until it is at this one; 0: 10, if that is less */
+    unsigned ok_fill_percent;   /* until it is at this one */
     uint64_t slow_time_ns;      /* 0: 100 ms */
     uint64_t trade_backlog;     /* bytes of updates that one client waits for; 0: 16 MiB */
     uint64_t backlog_bytes_max; /* of all that wait; 0: 256 MiB */

@@ -415,6 +415,7 @@ int inbound_read(struct inbound_reader *reader, struct backbone_event events[], 
 
         if (reader->pending_count > 0)
             return take_pending(reader, events, max);
+        reader->counters->behind = 0;
         if (!reader->map || (!reader->has_place && !catch_up(reader)))
             return 0;
         if (reader->pending_count > 0)
