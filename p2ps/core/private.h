@@ -140,6 +140,7 @@ struct p2ps_client {
     bool is_touched;
     uint8_t pause_all; /* enum p2ps_pause */
     bool is_merging;   /* it is slow: its updates wait, see slow.h */
+    bool is_above;     /* its output is above outputThresholdBreach, as seen last */
     /* The rest. */
     bool is_used;
     bool is_slow;

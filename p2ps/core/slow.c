@@ -97,10 +97,12 @@ static void begin(struct p2ps_core *core, uint32_t client)
 
 static void end(struct p2ps_core *core, uint32_t client)
 {
+    struct p2ps_client *c = &core->clients[client];
     struct p2ps_slow *slow = p2ps_backlog_of(core, client);
     char text[P2PS_CAUSE_MAX];
 
     p2ps_backlog_end(core, client);
+    c->is_above = false;
     slow->above_ns = 0;
     if (!slow->is_noted)
         return;
@@ -131,9 +133,11 @@ void p2ps_slow_look(struct p2ps_core *core, uint32_t client)
         if (!c->is_slow && may_end(core, client))
             end(core, client);
     } else if (fill <= core->config.owed_fill_percent) {
+        c->is_above = false;
         slow->above_ns = 0;
     } else {
-        slow->above_ns = slow->above_ns ? slow->above_ns : core->now_ns;
+        slow->above_ns = c->is_above ? slow->above_ns : core->now_ns;
+        c->is_above = true;
         if (fill > FULL_PERCENT || core->now_ns - slow->above_ns >= core->config.slow_time_ns)
             begin(core, client);
     }

@@ -105,7 +105,8 @@ static void flush_one(struct p2ps_core *core, uint32_t client)
     if (!c->is_used)
         return;
     c->front->flush(c->self);
-    p2ps_slow_look(core, client);
+    if (c->is_merging || c->is_above || c->front->fill(c->self) > core->config.owed_fill_percent)
+        p2ps_slow_look(core, client);
 }
 
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
