@@ -198,7 +198,10 @@ struct p2ps_core_stats {
     uint64_t login_accepted;
     uint64_t login_rejected;
     uint64_t logins_expired; /* closed when their token was too old */
-    uint64_t requests_in;    /* decoded: login, directory, dictionary, item; refused ones, too */
+    uint64_t logins_revoked; /* ended by a reload, or by the authority */
+    uint64_t reissues_good;  /* new tokens on open logins */
+    uint64_t reissues_bad;
+    uint64_t requests_in; /* decoded: login, directory, dictionary, item; refused ones, too */
     uint64_t closes_in;
     uint64_t updates_in;
     uint64_t updates_out;

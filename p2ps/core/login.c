@@ -247,6 +247,7 @@ static void refuse_reissue(struct p2ps_core *core, uint32_t client,
 {
     const struct p2ps_client *c = p2ps_client_at(core, client);
 
+    core->stats.reissues_bad++;
     p2ps_trail_login(core, client, ENTITLE_RECORD_REISSUE, 0, answer->text);
     if (!c->login_no_refresh)
         send_login_refresh(core, client,
@@ -297,6 +298,7 @@ static void allow_login(struct p2ps_core *core, uint32_t client,
     else if (answer->is_renewed)
         p2ps_proof_renew(core, client, answer);
     core->stats.login_accepted += !was_open;
+    core->stats.reissues_good += was_open && !is_check;
     if (!is_check)
         p2ps_trail_login(core, client, was_open ? ENTITLE_RECORD_REISSUE : ENTITLE_RECORD_LOGIN, 0,
                          NULL);
@@ -320,6 +322,7 @@ static void login_answer(struct p2ps_core *core, uint32_t client,
         allow_login(core, client, &found, is_check);
     else
         refuse_answer(core, client, answer, was_open && !is_check);
+    core->stats.logins_revoked += was_open && is_check && c->login_state == P2PS_LOGIN_REFUSED;
 }
 
 /* False: the client has gone, or was asked about once more. */

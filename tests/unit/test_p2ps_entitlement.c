@@ -304,6 +304,7 @@ static void a_reload_ends_the_logins_that_are_allowed_no_more(void **state)
     assert_string_equal(pair_heard(gone, 5), "I");
     assert_string_equal(pair_heard(stays, 1), "L");
     assert_string_equal(pair_heard(stays, 5), "IU");
+    assert_int_equal(p2ps_core_stats(pair->sink)->logins_revoked, 1);
     pair_pass(pair, 5 * PAIR_SEC);
     assert_true(gone->closed);
     assert_false(stays->closed);

@@ -206,6 +206,7 @@ static void a_new_token_lets_it_live_on(void **state)
         assert_int_equal(pair_stream(c, 1)->reissue_s, wall_s() + 50);
     }
     assert_string_equal(pair_heard(c, 1), "LLLLLL");
+    assert_int_equal(p2ps_core_stats(pair->sink)->reissues_good, 5);
     assert_string_equal(pair_heard(c, 5), "IUUUUU");
     pair_pass(pair, 62 * PAIR_SEC);
     assert_string_equal(pair_heard(c, 1), "LLLLLLX");
@@ -231,6 +232,8 @@ static void a_wrong_one_is_told_and_the_old_one_counts(void **state)
     assert_int_equal(pair_stream(c, 1)->token_error, ENTITLE_TOKEN_MISSING);
     pair_pass(pair, 6 * PAIR_SEC);
     assert_string_equal(pair_heard(c, 1), "LLLX");
+    assert_int_equal(p2ps_core_stats(pair->sink)->reissues_bad, 2);
+    assert_int_equal(p2ps_core_stats(pair->sink)->reissues_good, 0);
 }
 
 /* A token of a user whom the rules refuse now. */
