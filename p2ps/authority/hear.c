@@ -15,7 +15,8 @@ static enum entitle_reason reason_of(struct entitle_view code)
         enum entitle_reason reason;
     } codes[] = { { "USER_UNKNOWN", ENTITLE_UNKNOWN },
                   { "MAX_LOGINS", ENTITLE_MOUNTS },
-                  { "APPLICATION", ENTITLE_APPLICATION } };
+                  { "APPLICATION", ENTITLE_APPLICATION },
+                  { "DOWN", ENTITLE_DOWN } };
 
     for (size_t i = 0; i < sizeof(codes) / sizeof(codes[0]); i++) {
         if (code.length == strlen(codes[i].name) &&

@@ -447,6 +447,17 @@ static void a_login_that_comes_in_another_way_is_another_one(void **state)
                      P2PS_AUTHORITY_ASKED);
 }
 
+static void an_authority_may_be_unable_to_say(void **state)
+{
+    (void)state;
+    greet();
+    ask("alice", "x", 1);
+    assert_null(answers(number(), "\"verdict\":\"deny\",\"code\":\"DOWN\",\"text\":\"later\""));
+    assert_true(takes());
+    assert_int_equal(answer.verdict, P2PS_AUTHORITY_DENY);
+    assert_int_equal(answer.reason, ENTITLE_DOWN); /* neither right nor wrong: see p2ps/core */
+}
+
 static void a_denial_is_not_remembered(void **state)
 {
     (void)state;
@@ -1108,6 +1119,7 @@ int main(void)
         TEST(an_answer_lives_for_its_ttl_also_without_the_authority),
         TEST(an_answer_says_when_its_session_ends),
         TEST(a_login_that_comes_in_another_way_is_another_one),
+        TEST(an_authority_may_be_unable_to_say),
         TEST(a_denial_is_not_remembered),
         TEST(what_changes_is_forgotten_and_asked_again),
         TEST(what_is_known_of_others_is_kept),
