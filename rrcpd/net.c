@@ -482,6 +482,7 @@ void net_destroy(struct net *net)
         md_thread_join(&net->thread);
     }
     net_stats_destroy(net);
+    net_mesh_destroy(net);
     net_peers_destroy(net);
     attach_inbound_destroy(net->inbound);
     attach_node_close(net->node);

@@ -45,14 +45,15 @@ static void write_row(struct net *net, struct net_mesh_row *row, const struct rr
     char text[STATS_STRING_BYTES];
     char since[16];
     struct tm tm;
-    time_t now = time(NULL);
+    uint64_t ago_ns = info->since_ns ? md_clock_mono_ns() - info->since_ns : 0;
+    time_t began = time(NULL) - (time_t)(ago_ns / MD_NS_PER_S);
 
     if (is_shown(row, info))
         return;
     row->is_written = true;
     row->session = info->session;
     row->shown = info->address;
-    gmtime_r(&now, &tm);
+    gmtime_r(&began, &tm);
     strftime(since, sizeof(since), "%H:%M:%S UTC", &tm);
     net_packet_address_text(&info->address, text, sizeof(text));
     stats_string_set(net->config.stats, row->address, text);
@@ -60,6 +61,12 @@ static void write_row(struct net *net, struct net_mesh_row *row, const struct rr
              info->session ? net_peer_name(net, info->session) : "silent",
              info->is_seed ? " (peers)" : "");
     stats_string_set(net->config.stats, row->peer, text);
+}
+
+void net_mesh_destroy(struct net *net)
+{
+    while (net->mesh_rows > 0)
+        remove_row(net, &net->mesh[--net->mesh_rows]);
 }
 
 void net_mesh_update(struct net *net)

@@ -8,5 +8,6 @@
 
 void net_mesh_update(struct net *net); /* statistics */
 void net_mesh_tell(struct net *net, uint64_t now_ns);
+void net_mesh_destroy(struct net *net);
 
 #endif

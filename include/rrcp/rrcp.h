@@ -478,7 +478,8 @@ bool rrcp_peer_info(const struct rrcp *r, uint32_t index, struct rrcp_peer_info 
 
 struct rrcp_mesh_info {
     struct rrcp_address address;
-    uint64_t session; /* of the live peer there; 0: there is none */
+    uint64_t session;  /* of the live peer there; 0: there is none */
+    uint64_t since_ns; /* when that began; 0: before the first time the engine was told */
     bool is_seed;
     uint32_t probes; /* since it had a peer */
 };

@@ -142,9 +142,13 @@ static enum verdict refused(struct mesh_io *mesh, struct place at)
         return FULL;
     }
     udp_address_make(&peer_at(mesh, at)->to, &to);
-    size_t room = net_mesh_payload(&to);
-    bool is_too_big = error == EMSGSIZE || (room > 0 && room < message->msg_iov[0].iov_len);
+    bool is_too_big = error == EMSGSIZE;
 
+    if (!is_too_big && message->msg_iovlen > 1) { /* older kernels have another word for a train */
+        size_t room = net_mesh_payload(&to);
+
+        is_too_big = room > 0 && room < message->msg_iov[0].iov_len;
+    }
     if (message->msg_iovlen > 1 && !is_too_big) {
         mesh->udp.paths[0].has_gso = false;
         return REBUILD;

@@ -69,7 +69,8 @@ static struct mesh_entry *add(struct rrcp *r, const struct rrcp_address *address
     }
     struct mesh_entry *entry = &m->entries[m->count++];
 
-    *entry = (struct mesh_entry){ .address = *address, .named_ns = r->now_ns };
+    *entry =
+        (struct mesh_entry){ .address = *address, .named_ns = r->now_ns, .since_ns = r->now_ns };
     entry->probe_due_ns = r->now_ns;
     m->due_ns = rrcp_min(m->due_ns, r->now_ns);
     return entry;
@@ -305,6 +306,7 @@ void rrcp_mesh_met(struct rrcp *r, const struct rrcp_peer *peer)
     }
     MD_ASSERT(entry); /* there are as many entries as seeds and peers together */
     entry->session = peer->session;
+    entry->since_ns = r->now_ns;
     entry->tries = 0;
     r->mesh.version++;
 }
@@ -319,7 +321,7 @@ void rrcp_mesh_lost(struct rrcp *r, const struct rrcp_peer *peer)
     if (!entry || entry->session != peer->session)
         return; /* another session has the address */
     entry->session = 0;
-    entry->named_ns = r->now_ns;
+    entry->named_ns = entry->since_ns = r->now_ns;
     entry->probe_due_ns = r->now_ns;
     r->mesh.due_ns = rrcp_min(r->mesh.due_ns, r->now_ns);
 }
@@ -355,6 +357,7 @@ bool rrcp_mesh_info(const struct rrcp *r, uint32_t index, struct rrcp_mesh_info 
 
     *out = (struct rrcp_mesh_info){ .address = entry->address,
                                     .session = entry->session,
+                                    .since_ns = entry->since_ns,
                                     .is_seed = entry->is_seed,
                                     .probes = entry->tries };
     return true;

@@ -417,6 +417,7 @@ struct mesh_entry {
     struct rrcp_address address;
     uint64_t session;  /* of the live peer there; 0: there is none */
     uint64_t named_ns; /* when a peer named it last, or was lost */
+    uint64_t since_ns; /* its peer is live, or is not, since then */
     uint64_t probe_due_ns;
     uint32_t tries; /* probes since it had a peer */
     bool is_seed;   /* of the configuration: never forgotten */
