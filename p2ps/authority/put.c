@@ -14,7 +14,7 @@ static void say_if(struct authority_out *out, const char *name, struct entitle_v
         authority_out_text(out, name, text);
 }
 
-/* What others have written, and nobody is refused for. */
+/* Attributes that others have written, and nobody is refused for. */
 static void say_if_text(struct authority_out *out, const char *name, struct entitle_view text)
 {
     if (md_text_is_plain(text.data, text.length))

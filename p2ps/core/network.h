@@ -20,7 +20,7 @@ struct rrmp_view p2ps_service_name(const struct p2ps_core *core, uint16_t servic
  * that ask for the same service one behind the other. NULL past the last; good until the next
  * call. */
 const struct rrmp_sink_service *p2ps_service_asked(struct p2ps_core *core, uint16_t service);
-/* What p2ps_service_asked() has read may be old. */
+/* The next p2ps_service_asked() reads anew. */
 void p2ps_service_asked_forget(struct p2ps_core *core);
 /* The service with the id that consumers know it by; false past the last. */
 bool p2ps_service_read(const struct p2ps_core *core, uint16_t service,

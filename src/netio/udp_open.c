@@ -395,7 +395,7 @@ int udp_path_choose(struct udp_setup *setup, const struct net_udp_path *wanted,
     return err ? err : choose_interface(setup, wanted->interface, path);
 }
 
-/* What the sending socket has, and what is known of its interface. */
+/* The path that the sending socket has, and its interface as far as it is known. */
 static void settle_path(struct udp_setup *setup, struct udp_path *path)
 {
     int probe = 0;
