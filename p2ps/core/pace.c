@@ -30,6 +30,7 @@ struct p2ps_pacing {
     uint32_t *of;       /* by item: its first place, or MD_NIL */
     uint32_t of_room;
     size_t memory;
+    size_t table_memory;  /* of `memory`, there without a place */
     uint32_t lag_pending; /* updates of watches without a rate */
     bool is_busy;         /* places that lose their last watch stay until it is over */
 };
@@ -48,6 +49,7 @@ int p2ps_paces_create(struct p2ps_core *core)
     if (md_slots_init(&pacing->slots, sizeof(struct place), UINT32_MAX / 64, &pacing->memory) !=
         MD_OK)
         return MD_ERR_NOMEM;
+    pacing->table_memory = pacing->memory;
     md_wheel_init(&pacing->wheel, &pacing->slots, offsetof(struct place, timer));
     return MD_OK;
 }
@@ -462,7 +464,9 @@ uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *
 
 uint64_t p2ps_pace_bytes(const struct p2ps_core *core)
 {
-    return core->pacing ? core->pacing->memory + core->pacing->of_room * sizeof(uint32_t) : 0;
+    const struct p2ps_pacing *pacing = core->pacing;
+
+    return pacing->memory - pacing->table_memory + pacing->of_room * sizeof(uint32_t);
 }
 
 const char *p2ps_pace_check_item(const struct p2ps_core *core, uint32_t item, uint8_t pace,
