@@ -187,6 +187,7 @@ static bool send_dictionary(struct conn *conn, const struct fault_action *action
     const struct rwf_msg head = {
         .stream_id = action->stream_id,
         .flags = RWF_REFRESH_SOLICITED | RWF_REFRESH_CLEAR_CACHE | RWF_REFRESH_HAS_KEY,
+        .group_id = rwf_bytes("\0", 2), /* EMA cannot take an empty one */
         .key = { .flags = RWF_KEY_HAS_NAME | RWF_KEY_HAS_FILTER | RWF_KEY_HAS_SERVICE_ID,
                  .service_id = 1,
                  .filter = action->filter,
