@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """recording.py - rmdsrec against sink_driven_src: a recording has what was sent, each update once
-and in order; one whose recorder was killed is whole up to its last chunk, and says so; each of several
-files can be read alone."""
+and in order; one whose recorder was killed is whole up to its last chunk, and says so; each of
+several files can be read alone; a recording that is played is recorded again as it was."""
 # SPDX-License-Identifier: Apache-2.0
 import csv
+import datetime
 import os
 import re
 import signal
@@ -35,9 +36,9 @@ def port_of(program):
 class Publisher:
     """sink_driven_src, which sends nothing until it is told a rate."""
 
-    def __init__(self):
+    def __init__(self, port="0"):
         self.program = subprocess.Popen(
-            [os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N", "0", "-L", "127.0.0.1",
+            [os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N", port, "-L", "127.0.0.1",
              "-dict", os.path.join(SOURCE, "conf"), "-seqdata", "-U", "0", "-c"],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.port = port_of(self.program)
@@ -54,11 +55,11 @@ class Publisher:
 
 
 class Recorder:
-    def __init__(self, port, path, *more):
+    def __init__(self, port, path, *more, service="RDFD"):
         self.path = path
         self.program = subprocess.Popen(
             [os.path.join(BIN, "rmdsrec"), "record", path, "-host", f"127.0.0.1:{port}", "-S",
-             "RDFD", "-il", ",".join(ITEMS), *more], stdout=subprocess.PIPE, text=True)
+             service, "-il", ",".join(ITEMS), *more], stdout=subprocess.PIPE, text=True)
 
     def wait_for(self, is_right, path=None):
         """Until the file as it stands is right."""
@@ -163,12 +164,85 @@ def each_file_of_a_series_is_read_alone(publisher, folder):
     check_sequence(second)
 
 
+class Player:
+    """rmdsrec replay."""
+
+    def __init__(self, path, *more, port="0"):
+        self.program = subprocess.Popen(
+            [os.path.join(BIN, "rmdsrec"), "replay", path, "-N", port, "-L", "127.0.0.1", *more],
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        self.port = port_of(self.program)
+
+    def end(self):
+        self.program.terminate()
+        text = self.program.stdout.read()
+        self.program.stdout.close()
+        return self.program.wait(), text
+
+
+def streams(path):
+    """Of each item, what came: kind, field and value, without the times."""
+    done = rmdsrec("export", path)
+    found = {item: [] for item in ITEMS}
+    for row in csv.DictReader(done.stdout.splitlines()):
+        found[row["item"]].append((row["kind"], row["field"], row["value"]))
+    return found
+
+
+def play_and_record(path, again, port="0", to_port=None):
+    """`again` has what `path` has: played on a port, recorded there or where it comes out."""
+    player = Player(path, "-speed", "max", "-waitItems", str(len(ITEMS)), port=port)
+    recorder = Recorder(to_port or player.port, again)
+    wanted = updates_of(rmdsrec("info", path).stdout)[0]
+    recorder.wait_for(lambda text: updates_of(text)[0] >= wanted)
+    code, text = recorder.end(signal.SIGTERM)
+    assert code == 0, text
+    code, text = player.end()
+    assert code == 0 and "the recording has ended" in text, text
+    before, after = streams(path), streams(again)
+    for item in ITEMS:
+        # Images may come more often: those of the moment at which the item was asked for.
+        updates = [row for row in before[item] if row[0] == "UPDATE"]
+        assert updates and updates == [row for row in after[item] if row[0] == "UPDATE"], item
+        assert before[item][-1] == after[item][-1], item
+    check_sequence(again)
+
+
+def a_recording_that_is_played_is_recorded_again(_, folder):
+    play_and_record(os.path.join(folder, "whole.rrec"), os.path.join(folder, "again.rrec"))
+
+
+def seconds(text):
+    return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").timestamp()
+
+
+def a_late_subscriber_gets_the_image_of_the_moment(_, folder):
+    path, part = os.path.join(folder, "whole.rrec"), os.path.join(folder, "part.rrec")
+    begin = re.search(r"from +(\S+)", rmdsrec("info", path).stdout)[1]
+    rows = list(csv.DictReader(rmdsrec("export", path, "-il", "IT3").stdout.splitlines()))
+    moment = rows[len(rows) // 2]["time"]
+    image = {row["field"]: row["value"] for row in rows if row["time"] <= moment and row["field"]}
+    player = Player(path, "-from", f"{seconds(moment) - seconds(begin) + 1e-5:.6f}", "-speed",
+                    "0.001", "-as", "AGAIN", "-il", "IT3,IT4", "-waitItems", "3")
+    recorder = Recorder(player.port, part, service="AGAIN")
+    recorder.wait_for(lambda _: streams(part)["IT3"])
+    code, _ = recorder.end(signal.SIGTERM)
+    assert code == 4, code  # 18 items are not played
+    player.end()
+    got = {field: value for kind, field, value in streams(part)["IT3"]
+           if kind == "REFRESH" and field}
+    assert got == image, {key: (got.get(key), image[key]) for key in image
+                          if got.get(key) != image[key]}
+
+
 def main():
     publisher = Publisher()
     try:
         with tempfile.TemporaryDirectory() as folder:
             for case in (a_recording_has_what_was_sent, a_killed_recorder_leaves_whole_chunks,
-                         each_file_of_a_series_is_read_alone):
+                         each_file_of_a_series_is_read_alone,
+                         a_recording_that_is_played_is_recorded_again,
+                         a_late_subscriber_gets_the_image_of_the_moment):
                 print(case.__name__, flush=True)
                 case(publisher, folder)
     finally:

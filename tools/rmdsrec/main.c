@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "rec.h"
 
-enum verb { RECORD = 1, INFO = 2, EXPORT = 4 };
+enum verb { RECORD = 1, INFO = 2, EXPORT = 4, REPLAY = 8, ALL = 15 };
 
 /* An option, and the verbs that take it. */
 struct row {
@@ -25,17 +25,19 @@ static const struct {
     { "record", RECORD, record_run, "open items as a consumer, and write what comes" },
     { "info", INFO, info_run, "what a recording has, and what of it is damaged" },
     { "export", EXPORT, export_run, "a recording as CSV, a line for each field" },
+    { "replay", REPLAY, replay_run, "be a provider that plays a recording" },
 };
 #define VERB_COUNT (sizeof(VERBS) / sizeof(VERBS[0]))
 
 static void help(const struct row *rows, size_t count)
 {
     printf(PROGRAM
-           " - records what a consumer gets\n\n"
+           " - records what a consumer gets, and plays it\n\n"
            "usage: " PROGRAM
            " record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]...\n"
            "       " PROGRAM " info FILE\n"
-           "       " PROGRAM " export FILE [-out CSV] [option]...\n\n");
+           "       " PROGRAM " export FILE [-out CSV] [option]...\n"
+           "       " PROGRAM " replay FILE [-N PORT] [-speed FACTOR] [option]...\n\n");
     for (size_t i = 0; i < VERB_COUNT; i++)
         printf("  %-20s %s\n", VERBS[i].name, VERBS[i].help);
     for (size_t i = 0; i < count; i++) {
@@ -48,7 +50,7 @@ static void help(const struct row *rows, size_t count)
         printf("  %-20s %s\n", left, option->help);
     }
     printf("\nAll options may be written with two dashes. Exit codes: 0 well, 1 options, 2 a "
-           "file,\n3 not logged in, 4 not every item was open, 5 something is lost or damaged.\n"
+           "file,\n3 not logged in or a port in use, 4 not every item was open, 5 something is lost or damaged.\n"
            "See " PROGRAM "(1).\n");
 }
 
@@ -72,7 +74,7 @@ static int run(const struct row *rows, size_t count, const struct md_option_list
     while (v < VERB_COUNT && (given->count == 0 || strcmp(given->item[0], VERBS[v].name) != 0))
         v++;
     if (v == VERB_COUNT)
-        return rec_usage("the first word is record, info or export",
+        return rec_usage("the first word is record, info, export or replay",
                          given->count ? given->item[0] : NULL);
     if (given->count != 2)
         return rec_usage("one file is named behind", VERBS[v].name);
@@ -109,14 +111,14 @@ int main(int argc, char **argv)
         { { "o", "N", MD_OPTION_STRING, &w.window, "requests under way at most (500)" }, RECORD },
         { { "ct", "TYPE", MD_OPTION_STRING, &w.wire.name,
             "connection type: rssl (TCP), tls or rsocket" },
-          RECORD },
+          RECORD | REPLAY },
         { { "tlsCaFile", "FILE", MD_OPTION_STRING, &w.wire.ca,
-            "with -ct tls: authorities that p2ps is checked against (the system's)" },
-          RECORD },
+            "with -ct tls: authorities that the other side is checked against" },
+          RECORD | REPLAY },
         { { "tlsCertFile", "FILE", MD_OPTION_STRING, &w.wire.certificate,
             "with -ct tls: certificate to show" },
-          RECORD },
-        { { "tlsKeyFile", "FILE", MD_OPTION_STRING, &w.wire.key, "and its key" }, RECORD },
+          RECORD | REPLAY },
+        { { "tlsKeyFile", "FILE", MD_OPTION_STRING, &w.wire.key, "and its key" }, RECORD | REPLAY },
         { { "secs", "SECONDS", MD_OPTION_STRING, &w.secs, "record so long, then end" }, RECORD },
         { { "images", "SECONDS", MD_OPTION_STRING, &w.images,
             "an image of each item that has changed so often (60; 0: never)" },
@@ -133,18 +135,33 @@ int main(int argc, char **argv)
         { { "buffer", "MIB", MD_OPTION_STRING, &w.buffer, "what may wait for the disk (64)" },
           RECORD },
         { { "level", "1..19", MD_OPTION_STRING, &w.level, "of the compression (3)" }, RECORD },
-        { { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" }, RECORD | EXPORT },
+        { { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" }, RECORD | EXPORT | REPLAY },
         { { "out", "FILE", MD_OPTION_STRING, &w.output, "the CSV (standard output)" }, EXPORT },
         { { "from", "SECONDS", MD_OPTION_STRING, &w.from, "from then on, since the beginning" },
-          EXPORT },
-        { { "to", "SECONDS", MD_OPTION_STRING, &w.to, "up to then" }, EXPORT },
+          EXPORT | REPLAY },
+        { { "to", "SECONDS", MD_OPTION_STRING, &w.to, "up to then" }, EXPORT | REPLAY },
         { { "withImages", NULL, MD_OPTION_FLAG, &w.images_too,
             "also the images that the recorder has written" },
           EXPORT },
         { { "dict", "FOLDER", MD_OPTION_STRING, &w.dict, "dictionary; else that of the recording" },
-          EXPORT },
-        { { "help", NULL, MD_OPTION_FLAG, &w.help, "this text (also -h)" }, 7 },
-        { { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" }, 7 },
+          EXPORT | REPLAY },
+        { { "N", "PORT", MD_OPTION_STRING, &w.port, "port to listen on (14002; 0: any)" }, REPLAY },
+        { { "L", "ADDRESS", MD_OPTION_STRING, &w.address, "address to listen on (all)" }, REPLAY },
+        { { "speed", "FACTOR", MD_OPTION_STRING, &w.speed,
+            "of the recorded pace (1), or max: as fast as it goes" },
+          REPLAY },
+        { { "waitItems", "N", MD_OPTION_STRING, &w.wait_items,
+            "begin when so many items are open (0)" },
+          REPLAY },
+        { { "as", "[OLD=]NEW", MD_OPTION_STRING, &w.as, "offer the service by another name" },
+          REPLAY },
+        { { "id", "N", MD_OPTION_STRING, &w.id, "id of the (first) service (1)" }, REPLAY },
+        { { "loop", NULL, MD_OPTION_FLAG, &w.loops, "begin again at the end" }, REPLAY },
+        { { "exit", NULL, MD_OPTION_FLAG, &w.ends,
+            "end at the end; else the last images stay open" },
+          REPLAY },
+        { { "help", NULL, MD_OPTION_FLAG, &w.help, "this text (also -h)" }, ALL },
+        { { "version", NULL, MD_OPTION_FLAG, &w.version, "version and what is built in" }, ALL },
     };
     const size_t count = sizeof(rows) / sizeof(rows[0]);
     struct md_option options[ROWS_MAX];

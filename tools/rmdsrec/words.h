@@ -17,7 +17,9 @@ struct words {
     const char *output, *host, *list, *names, *domain; /* record */
     const char *user, *password_file, *position, *application_id, *window;
     const char *secs, *buffer, *level, *images, *sync, *rotate_bytes, *rotate_seconds;
-    const char *from, *to; /* export */
+    const char *from, *to;                                     /* export */
+    const char *port, *address, *speed, *id, *as, *wait_items; /* replay */
+    bool loops, ends;
     const char *dict;
     struct md_option_list services;
     struct wire_words wire;
@@ -28,7 +30,7 @@ enum exit_code {
     REC_OK = 0,
     REC_OPTIONS = 1,
     REC_FILE = 2,
-    REC_NO_LOGIN = 3, /* record: not logged in at the end */
+    REC_NO_LOGIN = 3, /* record: not logged in at the end; replay: the port is in use */
     REC_NOT_OPEN = 4, /* record: not every item was opened */
     REC_DAMAGED = 5,  /* a recording that is not whole, or a recorder that has lost messages */
 };
