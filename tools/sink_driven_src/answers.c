@@ -212,7 +212,9 @@ void sds_send_image(struct watch *watch, bool is_solicited, bool is_streaming,
         .container = RWF_TYPE_FIELD_LIST,
         .flags = (uint16_t)(RWF_REFRESH_COMPLETE | RWF_REFRESH_CLEAR_CACHE | RWF_REFRESH_HAS_KEY |
                             RWF_REFRESH_HAS_QOS | (is_solicited ? RWF_REFRESH_SOLICITED : 0) |
-                            (watch->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0)),
+                            (watch->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0) |
+                            (sds->options.seqnum ? RWF_REFRESH_HAS_SEQ_NUM : 0)),
+        .seq_num = watch->item->count,
         .qos = sds->qos,
         .state = { .stream_state = is_streaming ? RWF_STREAM_OPEN : RWF_STREAM_NON_STREAMING,
                    .data_state = RWF_DATA_OK },

@@ -36,6 +36,7 @@ struct emitter {
     size_t header_length;
     uint8_t header[64];
     size_t type_at; /* of the update type within the header */
+    size_t seq_at;  /* of the sequence number; 0: there is none */
     uint8_t message[MESSAGE_MAX];
     uint8_t fields[MESSAGE_MAX]; /* what becomes a Marketfeed record */
 };
@@ -50,7 +51,9 @@ int emitter_create(struct sds *sds, struct emitter **out)
         .stream_id = 1,
         .container = RWF_TYPE_FIELD_LIST,
         .update_type = 0xfa, /* to be found again */
+        .flags = sds->options.seqnum ? RWF_UPDATE_HAS_SEQ_NUM : 0,
     };
+    struct rwf_layout layout;
 
     if (sds->marketfeed)
         msg.container = MF_CONTAINER;
@@ -65,6 +68,8 @@ int emitter_create(struct sds *sds, struct emitter **out)
     emitter->type_at = AT_STREAM + 4;
     while (emitter->type_at < emitter->header_length && emitter->header[emitter->type_at] != 0xfa)
         emitter->type_at++;
+    if (rwf_layout_decode(rwf_encoder_bytes(&enc), &layout) == RWF_OK)
+        emitter->seq_at = layout.seq_num.at;
     return MD_OK;
 }
 
@@ -159,6 +164,8 @@ static size_t build(struct emitter *emitter, struct item *item, bool is_stamped,
     bool is_record = emitter->sds->marketfeed != NULL;
     uint8_t *payload = is_record ? emitter->fields : message + head;
     size_t length = build_payload(emitter, item, payload, message + emitter->type_at);
+    if (emitter->seq_at)
+        md_put_be32(message + emitter->seq_at, item->count);
     if (is_stamped) {
         length = add_time(payload, length, stamp_ns / MD_NS_PER_US);
         emitter->sds->stats.stamped++;

@@ -27,7 +27,7 @@ struct words {
     const char *profile;
     const char *max_clients, *stop, *cpu, *fifo, *trace, *drop, *duplicate, *make_count;
     struct wire_words wire;
-    bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, marketfeed, help,
+    bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, seqnum, marketfeed, help,
         version;
 };
 
@@ -191,6 +191,7 @@ static int understand(const struct words *w, struct sds *sds)
         .stamps_all = w->stamps_all,
         .due = w->due,
         .seqdata = w->seqdata,
+        .seqnum = w->seqnum,
         .marketfeed = w->marketfeed,
         .commands = w->commands,
         .stamp_item = w->stamp_item,
@@ -441,6 +442,8 @@ int main(int argc, char **argv)
         { "due", NULL, MD_OPTION_FLAG, &w.due,
           "the time is that at which the update was due, not when it was made" },
         { "seqdata", NULL, MD_OPTION_FLAG, &w.seqdata, "data that -seqcheck can judge" },
+        { "seqnum", NULL, MD_OPTION_FLAG, &w.seqnum,
+          "number the messages of each item: all clients get the same numbers" },
         { "marketfeed", NULL, MD_OPTION_FLAG, &w.marketfeed,
           "MarketPrice as Marketfeed records, container type 139" },
         { "c", NULL, MD_OPTION_FLAG, &w.commands, "take commands from standard input" },

@@ -88,7 +88,7 @@ enum stamp_place { PLACE_UNIFORM, PLACE_FIRST, PLACE_LAST };
 struct sds_options {
     const char *address, *host, *user, *profile;
     char password[128]; /* -pw, -pwfile; "" = none */
-    bool nodelay, loop, stamps, stamps_all, due, seqdata, marketfeed, commands;
+    bool nodelay, loop, stamps, stamps_all, due, seqdata, seqnum, marketfeed, commands;
     const char *stamp_item; /* "*": any */
     enum stamp_place place;
     uint64_t stamp_rate;
