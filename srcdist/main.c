@@ -126,6 +126,8 @@ static struct srcdist_core_config core_config(struct network *network)
         .image_bytes_max = sd->image_bytes - sd->image_bytes / 16,
         .has_rates = rates_conf_is_used(daemon),
         .pending_bytes_max = sd->image_bytes / 16,
+        .replay_ns = md_conf_time_ns(daemon, "replayTime"),
+        .replay_bytes = md_conf_u64(daemon, "replayBytes"),
         .fields = sd->fields,
         .converts_marketfeed = md_conf_bool(daemon, "convertMarketfeed"),
         .rules = rules_of(daemon),

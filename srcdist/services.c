@@ -100,6 +100,25 @@ static uint64_t wait_ns(const struct md_conf_object *object, const char *param)
     return time_ns ? time_ns : 1;
 }
 
+#define DETECTION_NS 3500000000ull /* a source that hangs is noticed after up to this */
+#define MARGIN_NS    2000000000ull
+
+static void check_mirror(const char *service, const struct srcdist_service_config *config,
+                         const struct md_conf_object *daemon)
+{
+    if (!config->mirror_sequence)
+        return;
+    if (!config->mirror_group || !config->mirror_hot)
+        md_log(MD_LOG_WARNING,
+               "service %s: mirrorSequence does nothing without mirrorGroup and mirrorMode hot",
+               service);
+    if (md_conf_time_ns(daemon, "replayTime") < DETECTION_NS + MARGIN_NS)
+        md_log(MD_LOG_WARNING,
+               "service %s: replayTime is below 5.5 s, and a source that hangs is noticed after up "
+               "to 3.5 s: such a switch may need images",
+               service);
+}
+
 struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_bytes name)
 {
     static const enum srcdist_cache_location locations[] = {
@@ -135,10 +154,12 @@ struct srcdist_service_config src_dist_service_config(void *owner, struct rwf_by
         .vendor = vendor[0] ? vendor : NULL,
         .mirror_group = mirror_group[0] ? mirror_group : NULL,
         .mirror_hot = md_conf_word(&service, "mirrorMode") == 1,
+        .mirror_sequence = md_conf_bool(&service, "mirrorSequence"),
         .is_delayed = is_delayed,
         .delayed = is_delayed ? NULL : delays_of(sd->delays, text, network->index),
     };
 
+    check_mirror(text, &config, &daemon);
     if (config.is_refused)
         md_log(
             MD_LOG_WARNING,

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/writer.h"
+#include "rrmp/position.h"
 
 #define RRMP_NEVER UINT64_MAX /* a time */
 
@@ -60,7 +61,7 @@ enum rrmp_type {
     RRMP_ACK = 39,       /* instance -> requester: one RWF ACK */
     RRMP_GAPITEMS = 40,  /* instance -> requester: answer to GAPQUERY */
     RRMP_AUDITDIFF = 41, /* instance -> requester: answer to AUDIT; id 0: "our sums differ" */
-    RRMP_REPLAY = 42,    /* instance -> requester: an update kept for a failover */
+    RRMP_REPLAY = 42,    /* instance -> requester: a message kept for a failover */
     RRMP_DICTPART = 43,  /* instance -> requester: one part of a dictionary */
 };
 
@@ -202,8 +203,9 @@ struct rrmp_query {
  * 16 REQUEST
  *   8 u32 request id, increasing, never 0   12 u16 RRMP_REQUEST_*   14 u8 priority class, u8 0
  *  16 u32 priority count   20 u32 handle if bound, else 0xFFFFFFFF   24 u64 keyHash
- *  32 u32 RESUME: last provider sequence number delivered
+ *  32 u32 RESUME: number of the provider's last message delivered (rrmp/position.h)
  *  36 u16 key length, 38 u16 RWF length, 40 key, RWF REQUEST where it matters
+ *  POSITION: u16 count behind that number, u8 messages in the digest, u8 0, 2 x u64 digest
  */
 #define RRMP_REQUEST_STREAMING 1u
 #define RRMP_REQUEST_IMAGE     2u
@@ -212,6 +214,7 @@ struct rrmp_query {
 #define RRMP_REQUEST_MULTICAST 0x10u /* image by multicast, please */
 #define RRMP_REQUEST_RECOVERY  0x20u /* not a new consumer */
 #define RRMP_REQUEST_RESUME    0x40u
+#define RRMP_REQUEST_POSITION  0x80u /* RESUME, with proof of the place */
 
 struct rrmp_request {
     uint32_t id;
@@ -223,6 +226,7 @@ struct rrmp_request {
     uint32_t resume_seq;
     struct rrmp_view key;
     struct rrmp_view message;
+    struct rrmp_position position; /* POSITION: its number is resume_seq */
 };
 
 /* 17 CLOSE: 8 u32 id of this requester's newest REQUEST for the item, 12 u32 handle,
@@ -287,8 +291,9 @@ struct rrmp_dictreq {
 /*
  * 32 BIND
  *   8 u32 handle   12 u32 itemSeq = cut   16 u64 keyHash   24 u16 group   26 u8 state, u8 code
- *  28 u32 tag of the image that follows by unicast; 0: none follows
- *  32 u16 key length, u16 0   36 u64 session of the node that image goes to   44 key
+ *  28 u32 tag of the image or REPLAY that follows by unicast; 0: none follows
+ *  32 u16 key length, u16 0   36 u64 session of the node that the image goes to, or
+ *     rrmp_replay_session()   44 key
  */
 struct rrmp_bind {
     uint32_t handle;
@@ -408,15 +413,30 @@ struct rrmp_auditdiff {
     const uint8_t *rows; /* count rows of 12 bytes */
 };
 
-/* 42 REPLAY: 8 u32 handle, 12 u32 itemSeq, 16 u32 tag, 20 u16 FIRST|LAST (of RRMP_IMAGE_*; a LAST
- * may have no message), 22 u16 0, 24 RWF UPDATE. */
+/*
+ * 42 REPLAY
+ *   8 u32 handle   12 u32 itemSeq = cut   16 u32 tag   20 u16 RRMP_REPLAY_*   22 u16 part
+ *  24 u32 request id   28 u32 0   32 u64 keyHash   40 RWF message; a LAST may have none
+ */
+#define RRMP_REPLAY_FIRST   1u
+#define RRMP_REPLAY_LAST    2u
+#define RRMP_REPLAY_STATUS  4u /* the message is a STATUS, */
+#define RRMP_REPLAY_GENERIC 8u /* or a GENERIC; else an UPDATE */
+#define RRMP_REPLAY_HEADER  40u
+
 struct rrmp_replay {
     uint32_t handle;
     uint32_t item_seq;
     uint32_t tag;
     uint16_t flags;
+    uint16_t part; /* from 0, wraps */
+    uint32_t request_id;
+    uint64_t key_hash;
     struct rrmp_view message;
 };
+
+/* The `session` of a BIND whose tag is that of a REPLAY to this requester. */
+uint64_t rrmp_replay_session(uint64_t session, uint16_t port);
 
 /* 43 DICTPART: 8 u32 request id, 12 u16 part, 14 u16 RRMP_DICT_*, 16 u8 n, name, u8 m, version,
  * RWF REFRESH of the dictionary domain. */

@@ -69,6 +69,10 @@ struct rrmp_sink_config {
     bool rebalances;              /* to where the hash of the item wants it, among equals */
     uint64_t sum_interval_ns;     /* 0: 5 s */
     bool prefers_multicast;       /* ask for images by multicast */
+    /* Reads the provider's number of a message. NULL: items never go on at a mirror, they get an
+     * image there. */
+    void (*mark)(struct rrmp_view message, struct rrmp_mark *mark);
+    uint64_t resume_hold_ns; /* suspect is held back so long for it; 0: 200 ms */
 };
 
 struct rrmp_sink_stats {
@@ -93,6 +97,8 @@ struct rrmp_sink_stats {
     uint64_t images_redundant;
     uint64_t hold_overflows;
     uint64_t failovers;
+    uint64_t resumed;        /* items that went on at a mirror, without an image */
+    uint64_t resumes_failed; /* items that were to, and got an image */
     uint64_t audits;
     uint64_t audit_mended;
     uint64_t posts_lost;
@@ -208,8 +214,6 @@ uint32_t rrmp_sink_item_find(const struct rrmp_sink *sink, uint16_t service, str
 void rrmp_sink_item_close(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
 /* A watch is NEW: an image is wanted (again). Cheap to call for each; one is asked for. */
 void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
-/* The provider's own number of the newest message delivered: where a mirror would go on. */
-void rrmp_sink_item_provider_seq(struct rrmp_sink *sink, uint32_t item, uint32_t seq);
 /* The sum over the watches; a change is told to the instance (within a second). */
 void rrmp_sink_item_priority(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item,
                              uint8_t priority_class, uint32_t priority_count);

@@ -154,6 +154,9 @@ enum rrmp_source_event_kind {
     RRMP_SOURCE_GENERIC,
     /* The dictionary named by `key` with `filter`: answer `ask` with parts. */
     RRMP_SOURCE_DICTIONARY,
+    /* A requester that lost its source wants to go on with `item` at `position`: answer `reply`
+     * with a replay, or with rrmp_source_resume_refuse(). */
+    RRMP_SOURCE_RESUME,
 };
 
 /* To whom a post's acknowledgement goes; plain data, may be kept. */
@@ -177,6 +180,7 @@ struct rrmp_source_event {
     uint32_t filter;
     uint64_t key_hash;
     struct rrmp_reply reply;
+    struct rrmp_position position;
     struct rrmp_view key;     /* valid while the item lives; else until the input's bytes go */
     struct rrmp_view message; /* points into the input */
 };
@@ -289,6 +293,33 @@ int rrmp_source_dictionary_begin(struct rrmp_source *source, uint32_t ask, uint1
                                  uint8_t **room);
 /* There is no such dictionary here; ends the ask. */
 int rrmp_source_dictionary_unknown(struct rrmp_source *source, uint32_t ask);
+
+/* ---- to go on where another source was ---- */
+
+struct rrmp_replay_to {
+    uint32_t item;
+    uint32_t tag;
+    uint32_t cut; /* all up to this number is replayed */
+    uint16_t part;
+    uint64_t key_hash;
+    struct rrmp_reply reply;
+};
+
+/* Binds the item for this requester; the replay follows, up to now. MD_ERR_FULL: nothing has
+ * happened, later; MD_ERR_STATE: the requester does not want it any more. */
+int rrmp_source_resume_begin(struct rrmp_source *source, uint64_t now_ns, uint32_t item,
+                             const struct rrmp_reply *reply, struct rrmp_replay_to *out);
+/* The next message of it: `flags` of RRMP_REPLAY_*, FIRST aside. */
+int rrmp_source_replay_begin(struct rrmp_source *source, struct rrmp_replay_to *to, uint16_t flags,
+                             size_t length, uint8_t **room);
+/* Sends it; unlike others it may have no bytes. */
+void rrmp_source_replay_commit(struct rrmp_source *source, size_t length);
+/* The requester waits for an image instead. */
+void rrmp_source_resume_refuse(struct rrmp_source *source, uint32_t item,
+                               const struct rrmp_reply *reply);
+/* A requester keeps the item ready here for the loss of another source. */
+bool rrmp_source_has_standby(const struct rrmp_source *source, uint32_t item);
+
 int rrmp_source_ack_begin(struct rrmp_source *source, const struct rrmp_reply *reply, size_t length,
                           uint8_t **room);
 

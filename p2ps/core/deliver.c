@@ -209,7 +209,6 @@ static void deliver_image(struct p2ps_core *core, const struct rrmp_sink_event *
     it->is_state_known = true;
     it->is_unreadable = false;
     p2ps_image_part(core, event, &record);
-    p2ps_record_note_seq(core, &record);
     bool ends_by_itself = it->is_snapshot && is_last;
     if (p2ps_entries_are_locked(core, &record))
         put_in_sets(core, event, &record, judge_image, put_images);
@@ -376,7 +375,6 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     if (core->merging_now)
         p2ps_slow_spell(core, &record);
     p2ps_image_update(core, event, &record, is_judged);
-    p2ps_record_note_seq(core, &record);
     if (p2ps_entries_are_locked(core, &record))
         put_in_sets(core, event, &record, judge_update, put_part);
     else if (event->to & RRMP_SINK_TO_WAIT || !p2ps_pace_holds_all(core, record.item, held))

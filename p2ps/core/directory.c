@@ -343,7 +343,6 @@ static void choose_filters(struct p2ps_core *core, struct p2ps_service *told,
 
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
-    struct rrmp_sink_service source;
     struct omm_service service;
 
     note_absence(core, index);
@@ -357,8 +356,6 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
     told->is_announced = true;
     told->is_up = service.is_up;
     told->is_accepting = service.is_accepting;
-    told->is_mirrored =
-        p2ps_service_read(core, index, &source) && (source.features & RRMP_FEATURE_HOT_STANDBY);
     tell_service(core, &service);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "itemkey/mark.h"
 #include "network.h"
 #include "private.h"
 
@@ -38,6 +39,7 @@ int p2ps_networks_create(struct p2ps_core *core)
         core->service_map[i] = NOT_BOUND;
     for (unsigned i = 0; i < config->network_count && err == MD_OK; i++) {
         config->sink.send = config->sends[i];
+        config->sink.mark = itemkey_mark;
         config->sink.random += i;
         err = rrmp_sink_create(&config->sink, &core->sinks[i]);
     }

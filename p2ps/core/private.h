@@ -274,7 +274,6 @@ struct p2ps_service {
     uint32_t instances; /* that offered it when it was noted last */
     bool is_up;
     bool is_accepting;
-    bool is_mirrored;  /* hot: an item may move to a source that is ready for it */
     bool is_forgotten; /* its deletion was sent; its number and id are its own for now */
     bool is_closing;   /* its items are being closed, and none is opened */
     bool is_free;      /* no service has this number; it is forgotten, too */

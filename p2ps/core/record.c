@@ -79,19 +79,3 @@ const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
         core->make_used += made->length;
     return made;
 }
-
-/* A mirrored item may go on at another source, which must know from which number on. */
-void p2ps_record_note_seq(struct p2ps_core *core, const struct p2ps_record *record)
-{
-    const struct p2ps_item *it = &core->items[record->item];
-    bool has_seq = record->peek.msg_class == RWF_CLASS_UPDATE
-                       ? (record->peek.flags & RWF_UPDATE_HAS_SEQ_NUM) != 0
-                       : (record->peek.flags & RWF_REFRESH_HAS_SEQ_NUM) != 0;
-    struct rwf_layout layout;
-
-    if (!has_seq || !core->services[it->service].is_mirrored ||
-        rwf_layout_decode(record->message, &layout) != RWF_OK || layout.seq_num.at == 0)
-        return;
-    rrmp_sink_item_provider_seq(p2ps_item_sink(core, record->item), it->sink_item,
-                                md_be32(record->message.data + layout.seq_num.at));
-}

@@ -13,7 +13,4 @@ bool p2ps_record_start(struct p2ps_core *core, const struct rrmp_sink_event *eve
 const struct p2ps_made *p2ps_record_make(struct p2ps_core *core, uint32_t form,
                                          struct p2ps_record *record);
 
-/* Of an update or image of a service that is mirrored: its provider's number. */
-void p2ps_record_note_seq(struct p2ps_core *core, const struct p2ps_record *record);
-
 #endif

@@ -475,6 +475,14 @@ const struct md_conf_row md_conf_rows[] = {
     { "mirrorMode", DAEMON | SERVICE, SRC, 0, WORD("cold|hot", "cold"),
       "cold: the second instance opens nothing until needed. hot: it keeps every item open and "
       "cached (with cacheLocation srcDist), so that a switch asks no provider." },
+    { "mirrorSequence", DAEMON | SERVICE, SRC, 0, BOOL("False"),
+      "With mirrorMode hot: the providers of all mirrors send the same messages with the same "
+      "sequence numbers, so that a switch is not seen. Verified by digests at each switch." },
+    { "replayTime", DAEMON, SRC, 0, TIME("s", SEC, 600 * SEC, "8"),
+      "With mirrorSequence: messages of items kept ready are kept this long, for a switch. A "
+      "source that hangs is noticed after up to 3.5 s." },
+    { "replayBytes", DAEMON, SRC, 0, INT("bytes", 1 << 20, BYTES_MAX, "256M"),
+      "Most memory for these messages, beside memoryLimit." },
     { "sourcePriority", DAEMON | SERVICE, SRC, 0, INT("", 0, 65535, "0"),
       "Priority of this instance among those of a service; smaller is preferred." },
     { "loadFactor", DAEMON | SERVICE, SRC, 0, INT("", 1, 65535, "1"),

@@ -111,7 +111,8 @@ static const struct rrmp_field auditdiff_fields[] = {
     NUM(auditdiff, id), NUM(auditdiff, count), ZERO(2), ROWS(auditdiff, rows, 12, count),
 };
 static const struct rrmp_field replay_fields[] = {
-    NUM(replay, handle), NUM(replay, item_seq), NUM(replay, tag), NUM(replay, flags), ZERO(2),
+    NUM(replay, handle), NUM(replay, item_seq), NUM(replay, tag), NUM(replay, flags),
+    NUM(replay, part), NUM(replay, request_id), ZERO(4), NUM(replay, key_hash),
     REST(replay, message),
 };
 static const struct rrmp_field dictpart_fields[] = {

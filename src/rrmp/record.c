@@ -54,6 +54,32 @@ static void tick_encode(struct md_wr *wr, const struct rrmp_record *record)
     rrmp_wr_view(wr, tick->message);
 }
 
+/* ---- where a requester is: behind a REQUEST ---- */
+
+static void position_decode(struct md_rd *rd, struct rrmp_request *request)
+{
+    if (!(request->flags & RRMP_REQUEST_POSITION))
+        return;
+    request->position.is_known = true;
+    request->position.number = request->resume_seq;
+    request->position.count = md_rd_u16(rd);
+    request->position.kept = md_rd_u8(rd);
+    md_rd_u8(rd);
+    request->position.digest[0] = md_rd_u64(rd);
+    request->position.digest[1] = md_rd_u64(rd);
+}
+
+static void position_encode(struct md_wr *wr, const struct rrmp_request *request)
+{
+    if (!(request->flags & RRMP_REQUEST_POSITION))
+        return;
+    md_wr_u16(wr, request->position.count);
+    md_wr_u8(wr, request->position.kept);
+    md_wr_u8(wr, 0);
+    md_wr_u64(wr, request->position.digest[0]);
+    md_wr_u64(wr, request->position.digest[1]);
+}
+
 /* ---- what the bytes may say ---- */
 
 /* Walks the TLVs once, so that the view handed out holds exactly tlv_count whole ones. */
@@ -89,7 +115,8 @@ static bool is_legal(const struct rrmp_record *record)
     switch ((enum rrmp_type)record->header.type) {
     case RRMP_REQUEST:
         return record->u.request.id != 0 && record->u.request.key.length > 0 &&
-               record->u.request.key.length <= RRMP_KEY_SIZE_MAX;
+               record->u.request.key.length <= RRMP_KEY_SIZE_MAX &&
+               record->u.request.position.kept <= RRMP_POSITION_KEPT;
     case RRMP_CLOSE:
         /* A requester that has forgotten the key names the private stream by its handle. */
         return (record->u.close.key.length > 0 || record->u.close.handle != RRMP_HANDLE_NONE) &&
@@ -106,6 +133,8 @@ static bool is_legal(const struct rrmp_record *record)
     case RRMP_STATUS:
     case RRMP_GENERIC:
         return record->u.tick.handle != RRMP_HANDLE_NONE;
+    case RRMP_REPLAY:
+        return record->u.replay.handle != RRMP_HANDLE_NONE && record->u.replay.request_id != 0;
     case RRMP_REFUSE:
         return record->u.refuse.scope >= RRMP_REFUSE_FINAL &&
                record->u.refuse.scope <= RRMP_REFUSE_LATER;
@@ -131,6 +160,8 @@ int rrmp_record_decode(const uint8_t *bytes, size_t length, struct rrmp_record *
         tick_decode(&rd, out);
     else if (!rrmp_body_read(&rd, out))
         return MD_ERR_UNSUPPORTED;
+    if (out->header.type == RRMP_REQUEST)
+        position_decode(&rd, &out->u.request);
     if (!md_rd_ok(&rd))
         return MD_ERR_SHORT;
     if (out->header.type == RRMP_SERVICE)
@@ -150,6 +181,8 @@ void rrmp_record_encode(struct md_wr *wr, const struct rrmp_record *record)
         tick_encode(wr, record);
     else if (!rrmp_body_write(wr, record))
         wr->failed = true;
+    if (header->type == RRMP_REQUEST)
+        position_encode(wr, &record->u.request);
 }
 
 size_t rrmp_record_size(const struct rrmp_record *record)
@@ -246,4 +279,14 @@ uint32_t rrmp_topic(const void *name, size_t length)
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ p[i]) * 0x01000193u;
     return hash >= 0xFFFFFFFEu ? 0 : hash;
+}
+
+uint64_t rrmp_replay_session(uint64_t session, uint16_t port)
+{
+    uint8_t both[10];
+    struct md_wr wr = md_wr_init(both, sizeof(both));
+
+    md_wr_u64(&wr, session);
+    md_wr_u16(&wr, port);
+    return rrmp_key_hash(both, sizeof(both));
 }

@@ -34,6 +34,7 @@ static void config_defaults(struct rrmp_sink_config *config)
     DEFAULT(move_rate, 100u);
     DEFAULT(request_retry_ns, 5 * SEC);
     DEFAULT(sum_interval_ns, 5 * SEC);
+    DEFAULT(resume_hold_ns, 200 * MS);
 #undef DEFAULT
 }
 
@@ -61,6 +62,8 @@ static int tables_init(struct rrmp_sink *sink)
         (err = md_slots_init(&sink->links, sizeof(struct sink_link), config->link_limit, memory)) ||
         (err = md_slots_init(&sink->items, sizeof(struct sink_item), config->item_limit, memory)) ||
         (err = md_slots_init(&sink->works, sizeof(struct sink_work), config->item_limit, memory)) ||
+        (err =
+             md_slots_init(&sink->places, sizeof(struct sink_place), config->item_limit, memory)) ||
         (err = md_strings_init(&sink->keys, config->item_limit, memory)) ||
         (err = md_slots_init(&sink->posts, sizeof(struct sink_post), config->post_limit, memory)) ||
         (err = md_map_init(&sink->instance_map, 64, memory)) ||
@@ -89,6 +92,7 @@ int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **o
     sink->dying = MD_NIL;
     sink->query_due_ns = RRMP_NEVER;
     sink->service_query_ns = RRMP_NEVER;
+    sink->hold_ns = RRMP_NEVER;
     int err = tables_init(sink);
     if (err) {
         rrmp_sink_destroy(sink);
@@ -136,6 +140,7 @@ void rrmp_sink_destroy(struct rrmp_sink *sink)
     md_slots_fini(&sink->links);
     md_slots_fini(&sink->items);
     md_slots_fini(&sink->works);
+    md_slots_fini(&sink->places);
     md_strings_fini(&sink->keys);
     md_slots_fini(&sink->posts);
     md_map_fini(&sink->instance_map);
@@ -484,8 +489,10 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     sink->now_ns = now_ns;
     sink_dying_free(sink);
     rrmp_outbox_flush(&sink->outbox);
-    if (input_is_empty)
+    if (input_is_empty) {
         instances_check(sink);
+        sink_resume_tick(sink);
+    }
     directory_events(sink);
     sink_loss_tick(sink);
     sink_parked_check(sink);
@@ -515,6 +522,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
     sooner(&deadline, sink->query_due_ns);
     sooner(&deadline, sink->service_query_ns);
     sooner(&deadline, sink_mirror_deadline(sink));
+    sooner(&deadline, sink->hold_ns);
     for (uint32_t n = 0; n < sink->instances.high; n++) {
         const struct sink_instance *instance = sink_instance_at(sink, n);
         if (!instance->in_use)
@@ -570,8 +578,8 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
     return sizeof(*sink) + RRMP_OUTBOX_SIZE + config->hold_bytes +
            md_slots_memory_max(&sink->instances) + md_slots_memory_max(&sink->links) +
            md_slots_memory_max(&sink->items) + md_slots_memory_max(&sink->works) +
-           md_strings_memory_max(&sink->keys) + md_slots_memory_max(&sink->posts) +
-           config->instance_limit * instance_max +
+           md_slots_memory_max(&sink->places) + md_strings_memory_max(&sink->keys) +
+           md_slots_memory_max(&sink->posts) + config->instance_limit * instance_max +
            (size_t)config->link_limit * SINK_DESCRIPTION_MAX +
            (size_t)config->item_limit * (RRMP_KEY_SIZE_MAX + 65535u) +
            config->service_limit * (sizeof(*sink->services) + RRMP_NAME_MAX) +
@@ -582,6 +590,6 @@ size_t rrmp_sink_memory_max(const struct rrmp_sink *sink)
 
 size_t rrmp_sink_item_bytes(void)
 {
-    return sizeof(struct sink_item) + sizeof(struct sink_work) + sizeof(struct sink_slot) +
-           2 * MD_MAP_ENTRY_BYTES;
+    return sizeof(struct sink_item) + sizeof(struct sink_work) + sizeof(struct sink_place) +
+           sizeof(struct sink_slot) + 2 * MD_MAP_ENTRY_BYTES;
 }

@@ -17,6 +17,7 @@ struct tally {
     uint32_t live;
     uint32_t names;
     uint32_t requests;
+    uint32_t places;
     uint32_t queued[3];
     size_t key_bytes;
     size_t held_bytes;
@@ -119,6 +120,9 @@ static const char *check_item(const struct rrmp_sink *sink, uint32_t number, str
         return NULL;
     }
     tally->items++;
+    tally->places += item->place != MD_NIL;
+    MD_REQUIRE(!item->is_resuming || item->place != MD_NIL);
+    MD_REQUIRE(!item->is_resuming || item->suspect_sent || sink->hold_ns != RRMP_NEVER);
     tally->live += item->state == RRMP_SINK_LIVE;
     if (item->queue != QUEUE_NONE)
         tally->queued[item->queue - 1]++;
@@ -132,6 +136,7 @@ struct tally_service {
     uint32_t items;
     uint32_t parked;
     uint32_t live;
+    uint32_t regrouped;
 };
 
 /* A list of items of the service, in both directions, all at this link. */
@@ -149,6 +154,10 @@ static const char *check_its_list(const struct rrmp_sink *sink, uint16_t service
         of->items++;
         of->parked += item->state == RRMP_SINK_PARKED;
         of->live += item->state == RRMP_SINK_LIVE;
+        const struct sink_place *place = NULL;
+        if (item->place != MD_NIL)
+            place = md_slots_at(&sink->places, item->place);
+        of->regrouped += place && place->is_regrouped;
         previous = n;
     }
     return NULL;
@@ -165,7 +174,7 @@ static const char *check_items(const struct rrmp_sink *sink, struct tally *tally
     MD_REQUIRE(named == sink->services_now);
     for (uint16_t s = 0; s < sink->service_count; s++) {
         const struct sink_service *service = &sink->services[s];
-        struct tally_service of = { 0, 0, 0 };
+        struct tally_service of = { 0 };
 
         MD_REQUIRE_ALL(check_its_list(sink, s, MD_NIL, service->apart, tally, &of));
         for (uint32_t n = service->links; n != MD_NIL; n = sink_link_at(sink, n)->service_next)
@@ -173,6 +182,7 @@ static const char *check_items(const struct rrmp_sink *sink, struct tally *tally
         MD_REQUIRE(service->item_count == of.items);
         MD_REQUIRE(service->parked_count == of.parked);
         MD_REQUIRE(service->live_count == of.live);
+        MD_REQUIRE(service->regrouped_count == of.regrouped);
     }
     for (uint32_t n = sink->dying; n != MD_NIL; n = sink_item_at(sink, n)->queue_next) {
         MD_REQUIRE(sink_item_at(sink, n)->is_dying);
@@ -406,6 +416,7 @@ const char *rrmp_sink_check(const struct rrmp_sink *sink)
     MD_REQUIRE(sink->item_map.count == tally.names);
     MD_REQUIRE(sink->request_map.count == tally.requests);
     MD_REQUIRE(sink->works.count == tally.works);
+    MD_REQUIRE(sink->places.count == tally.places);
     MD_REQUIRE(sink->stats.live_now == tally.live);
     for (uint32_t i = 0; i < 3; i++)
         MD_REQUIRE(sink->stats.queued_now[i] == tally.queued[i]);

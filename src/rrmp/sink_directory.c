@@ -205,6 +205,15 @@ static uint32_t link_create(struct rrmp_sink *sink, uint32_t number,
     return created;
 }
 
+/* Items that a mirror goes on with hear nothing; those awaiting their own image are not cleared by
+ * a group OK. */
+static bool is_left_out(const struct sink_item *item, uint8_t state)
+{
+    if ((state & 7) == RRMP_DATA_OK && (item->suspect_sent || item->state == RRMP_SINK_QUEUED))
+        return true;
+    return item->is_resuming && item->state == RRMP_SINK_LIVE;
+}
+
 struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group,
                                        uint8_t state, uint8_t code, struct rrmp_view text,
                                        bool is_suspect)
@@ -218,15 +227,14 @@ struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, 
         struct sink_item *item = sink_item_at(sink, n);
         bool is_meant = group == RRMP_GROUP_NONE || item->group == group;
         next = sink_run_next(sink, n, group);
-        /* Items awaiting their own image are not cleared by a group OK. */
-        if (is_meant && (state & 7) == RRMP_DATA_OK &&
-            (item->suspect_sent || item->state == RRMP_SINK_QUEUED)) {
+        if (is_meant && is_left_out(item, state)) {
             is_meant = false;
             is_partial = true;
         }
         if (is_meant) {
             item->stamp = stamp;
             has_any = true;
+            sink_place_told(sink, n, state);
             if (is_suspect && item->had_image)
                 item->suspect_sent = true;
             if (!is_suspect && item->state == RRMP_SINK_FILLING &&
@@ -247,6 +255,8 @@ struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, 
     }
     if (!has_any)
         return NULL;
+    /* Consumers may believe that another item is in the group. */
+    is_partial = is_partial || sink->services[link->service].regrouped_count > 0;
     struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_STATE);
     event->scope = group == RRMP_GROUP_NONE ? RRMP_SINK_SCOPE_SERVICE : RRMP_SINK_SCOPE_GROUP;
     event->service = link->service;
@@ -262,7 +272,7 @@ struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, 
     return event;
 }
 
-static bool has_other(const struct rrmp_sink *sink, uint32_t number)
+bool sink_link_has_other(const struct rrmp_sink *sink, uint32_t number)
 {
     const struct sink_link *link = sink_link_at(sink, number);
 
@@ -278,11 +288,12 @@ static bool has_other(const struct rrmp_sink *sink, uint32_t number)
 static void link_items_move(struct rrmp_sink *sink, uint32_t number, uint8_t close_reason)
 {
     struct sink_link *link = sink_link_at(sink, number);
-    uint8_t code = has_other(sink, number) ? RRMP_CODE_FAILOVER_STARTED : RRMP_CODE_NONE;
+    uint8_t code = sink_link_has_other(sink, number) ? RRMP_CODE_FAILOVER_STARTED : RRMP_CODE_NONE;
 
     if (link->item_count == 0)
         return;
     sink->stats.failovers++;
+    sink_resume_begin(sink, number);
     sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, code, no_text, true);
     for (uint32_t n = link->items, next; n != MD_NIL; n = next) {
         const struct sink_item *item = sink_item_at(sink, n);
@@ -349,8 +360,10 @@ void sink_link_state(struct rrmp_sink *sink, uint32_t number, uint16_t state)
     if (sink_link_usable(sink, NULL, number)) {
         waiting_move(sink, number);
         parked_wake(sink, link->service, false);
-    } else if (!(state & RRMP_SERVICE_UP) && has_other(sink, number)) {
+    } else if (!(state & RRMP_SERVICE_UP) && sink_link_has_other(sink, number)) {
         link_items_move(sink, number, RRMP_CLOSE_MOVED);
+    } else if (!(state & RRMP_SERVICE_UP)) {
+        sink_link_doubt(sink, number); /* the directory says it to consumers */
     }
 }
 

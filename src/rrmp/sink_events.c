@@ -79,6 +79,8 @@ void sink_tick_event(struct rrmp_sink *sink, uint32_t number, uint8_t type, uint
     event->stamp = 0;
     event->user = item->user;
     event->message = message;
+    if (item->place != MD_NIL && to & RRMP_SINK_TO_STEP)
+        sink_place_pass(sink, number, message);
 }
 
 /* ---- chains of kept records ---- */

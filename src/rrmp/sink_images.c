@@ -37,8 +37,12 @@ static void part_deliver(struct rrmp_sink *sink, uint32_t number, const struct r
                          uint8_t to)
 {
     struct sink_item *item = sink_item_at(sink, number);
+    bool is_whole = image->flags & RRMP_IMAGE_LAST;
 
     sink_item_set_group(sink, number, image->group);
+    sink_resume_end(sink, number);
+    if (to & RRMP_SINK_TO_STEP && image->part == 0)
+        sink_place_image(sink, number, is_whole ? &image->message : NULL);
     part_event_fill(sink_item_event(sink, RRMP_SINK_IMAGE, number), image, to);
     item->had_image = true;
     struct sink_work *work = sink_work_take(sink, number);
@@ -58,6 +62,7 @@ static void image_complete(struct rrmp_sink *sink, uint32_t number)
     work->tries = 0;
     if (slot)
         slot->bits = SLOT_MAPPED | SLOT_STEP;
+    sink_place_pass_chain(sink, number, &work->held);
     sink_chain_put_event(sink, &work->held);
     sink_item_event(sink, RRMP_SINK_IN_STEP, number);
     sink_timer_cancel(sink, number);
@@ -114,8 +119,8 @@ bool sink_hold(struct rrmp_sink *sink, uint32_t number, const struct rrmp_sink_e
 
 /* ---- parts that came before their BIND ---- */
 
-static struct sink_early *early_find(struct rrmp_sink *sink, uint32_t instance, uint32_t handle,
-                                     uint32_t tag)
+struct sink_early *sink_early_find(struct rrmp_sink *sink, uint32_t instance, uint32_t handle,
+                                   uint32_t tag)
 {
     for (uint32_t i = 0; i < sink->early_count; i++) {
         struct sink_early *early = &sink->early[i];
@@ -125,7 +130,7 @@ static struct sink_early *early_find(struct rrmp_sink *sink, uint32_t instance, 
     return NULL;
 }
 
-static void early_drop(struct rrmp_sink *sink, struct sink_early *early)
+void sink_early_drop(struct rrmp_sink *sink, struct sink_early *early)
 {
     sink_chain_free(sink, &early->parts);
     *early = sink->early[--sink->early_count];
@@ -137,39 +142,47 @@ void sink_early_expire(struct rrmp_sink *sink, uint32_t instance, bool all)
         struct sink_early *early = &sink->early[i];
         bool is_old = sink->now_ns - early->since_ns >= SINK_EARLY_NS;
         if (all ? early->instance == instance : is_old)
-            early_drop(sink, early);
+            sink_early_drop(sink, early);
     }
+}
+
+void sink_early_keep(struct rrmp_sink *sink, const struct rrmp_sink_event *event, uint32_t handle,
+                     uint32_t tag, bool is_first, bool is_last)
+{
+    struct sink_early *early = sink_early_find(sink, event->instance, handle, tag);
+
+    if (!early) {
+        if (!is_first || sink->early_count == SINK_EARLY_MAX)
+            return; /* asked again */
+        early = &sink->early[sink->early_count++];
+        *early = (struct sink_early){
+            .instance = event->instance, .handle = handle, .tag = tag, .since_ns = sink->now_ns
+        };
+    }
+    bool is_empty = event->message.length == 0; /* the end of a replay */
+    bool fits = event->part == early->parts.count && !early->is_whole &&
+                early->parts.bytes + event->message.length <= sink->config.hold_bytes_item &&
+                (is_empty || sink_chain_add(sink, &early->parts, event, event->message));
+    if (!fits) {
+        sink->stats.hold_overflows++;
+        sink_early_drop(sink, early);
+        return;
+    }
+    early->is_whole = is_last;
 }
 
 static void early_keep(struct rrmp_sink *sink, uint32_t instance, uint32_t number,
                        const struct rrmp_image *image)
 {
-    struct sink_early *early = early_find(sink, instance, image->handle, image->tag);
     struct rrmp_sink_event event = { .kind = RRMP_SINK_IMAGE,
                                      .service = sink_item_at(sink, number)->service,
                                      .instance = (uint16_t)instance,
                                      .group = image->group,
                                      .item = number };
 
-    if (!early) {
-        if (!(image->flags & RRMP_IMAGE_FIRST) || sink->early_count == SINK_EARLY_MAX)
-            return; /* asked again */
-        early = &sink->early[sink->early_count++];
-        *early = (struct sink_early){ .instance = instance,
-                                      .handle = image->handle,
-                                      .tag = image->tag,
-                                      .since_ns = sink->now_ns };
-    }
     part_event_fill(&event, image, 0);
-    bool fits = image->part == early->parts.count && !early->is_whole &&
-                early->parts.bytes + image->message.length <= sink->config.hold_bytes_item &&
-                sink_chain_add(sink, &early->parts, &event, image->message);
-    if (!fits) {
-        sink->stats.hold_overflows++;
-        early_drop(sink, early);
-        return;
-    }
-    early->is_whole = image->flags & RRMP_IMAGE_LAST;
+    sink_early_keep(sink, &event, image->handle, image->tag, image->flags & RRMP_IMAGE_FIRST,
+                    image->flags & RRMP_IMAGE_LAST);
 }
 
 /* The BIND has come: its parts, if they are here, begin the image. */
@@ -177,12 +190,16 @@ static void early_play(struct rrmp_sink *sink, uint32_t instance, uint32_t numbe
 {
     struct sink_item *item = sink_item_at(sink, number);
     struct sink_early *early =
-        early_find(sink, instance, item->handle, sink_work_of(sink, item)->tag);
+        sink_early_find(sink, instance, item->handle, sink_work_of(sink, item)->tag);
 
     if (!early)
         return;
     uint8_t to = item->image_to;
     struct sink_work *work = sink_work_take(sink, number);
+    const struct sink_held *first = early->parts.head;
+    if (to & RRMP_SINK_TO_STEP)
+        sink_place_image(sink, number,
+                         early->is_whole && first && !first->next ? &first->event.message : NULL);
     for (struct sink_held *held = early->parts.head; held; held = held->next) {
         held->event.to = to;
         held->event.item = number;
@@ -194,7 +211,7 @@ static void early_play(struct rrmp_sink *sink, uint32_t instance, uint32_t numbe
     work->part = (uint16_t)early->parts.count;
     bool is_whole = early->is_whole;
     sink_chain_put_event(sink, &early->parts);
-    early_drop(sink, early);
+    sink_early_drop(sink, early);
     sink->stats.images_unicast++;
     if (is_whole)
         image_complete(sink, number);
@@ -214,6 +231,8 @@ static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t num
 {
     struct sink_item *item = sink_item_at(sink, number);
 
+    if (bind->tag != 0)
+        sink_resume_end(sink, number);
     sink_held_free(sink, item);
     item->is_image_open = false;
     sink_item_set_group(sink, number, bind->group);
@@ -232,6 +251,7 @@ static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t num
     struct sink_work *work = sink_work_take(sink, number);
     work->tag = bind->tag;
     work->part = 0;
+    work->is_replay = false;
     item->image_to = RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
     sink_item_set_state(sink, number, RRMP_SINK_FILLING);
     sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
@@ -248,7 +268,7 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     if (number == MD_NIL || sink_item_at(sink, number)->link != link)
         return;
     struct sink_item *item = sink_item_at(sink, number);
-    /* The image of another node: ours has a BIND of its own. */
+    /* The image of another node, or a replay: ours has a BIND of its own. */
     bool is_ours = bind->tag == 0 || bind->session == sink->session;
     bool is_ahead = bind->tag != 0 && is_ahead_of_service(sink, link, bind->state);
     if (item->state == RRMP_SINK_LIVE) {
@@ -271,13 +291,17 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     }
     if (!sink_item_exists(sink, number))
         return;
-    if (!is_ours || (item->state == RRMP_SINK_QUEUED && bind->tag == 0))
+    bool is_replay = !is_ours && bind->session == rrmp_replay_session(sink->session, sink->port);
+    if ((!is_ours && !is_replay) || (item->state == RRMP_SINK_QUEUED && bind->tag == 0))
         return; /* its turn comes */
     if (is_ahead) {
         sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
         return;
     }
-    bind_filling(sink, instance, number, bind);
+    if (is_replay)
+        sink_replay_bind(sink, instance, number, bind);
+    else
+        bind_filling(sink, instance, number, bind);
 }
 
 /* ---- images ---- */
@@ -320,7 +344,7 @@ static void bound_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
             sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
         return;
     }
-    const struct sink_early *early = early_find(sink, instance, image->handle, image->tag);
+    const struct sink_early *early = sink_early_find(sink, instance, image->handle, image->tag);
     uint32_t number = MD_NIL;
     if (image->flags & RRMP_IMAGE_FIRST)
         number = sink_item_lookup(sink, service, image->key);

@@ -98,6 +98,7 @@ struct sink_work {
     uint16_t part;       /* next one of the image under way */
     uint8_t tries;       /* REQUESTs without answer at this instance */
     bool image_stays;    /* the image under way is suspect until the next */
+    bool is_replay;      /* what is under way is no image, but goes on where we were */
     struct {
         uint32_t link;
         uint64_t until_ns;
@@ -117,12 +118,12 @@ struct sink_item {
     uint32_t list_prev;
     uint32_t queue_next; /* of one that is dying: the next of these */
     uint32_t queue_prev;
-    uint32_t request_id;   /* newest sent; 0: none */
-    uint32_t stamp;        /* of the last group or service STATE that concerned it */
-    uint32_t standby;      /* the link that keeps it ready for us; MD_NIL none */
-    uint32_t provider_seq; /* the provider's own number, as last delivered */
-    uint32_t work;         /* MD_NIL: at rest */
-    uint32_t key;          /* if has_message followed by its length, 2 bytes, and the RWF REQUEST */
+    uint32_t request_id; /* newest sent; 0: none */
+    uint32_t stamp;      /* of the last group or service STATE that concerned it */
+    uint32_t standby;    /* the link that keeps it ready for us; MD_NIL none */
+    uint32_t place;      /* where it is in its provider's stream; MD_NIL: nobody needs to know */
+    uint32_t work;       /* MD_NIL: at rest */
+    uint32_t key;        /* if has_message followed by its length, 2 bytes, and the RWF REQUEST */
     uint16_t key_length;
     uint16_t priority_count; /* the data format has no larger one */
     uint8_t priority_class;
@@ -142,13 +143,21 @@ struct sink_item {
     bool is_snapshot : 1;
     bool is_multicast : 1; /* holding failed: image by multicast */
     bool is_priority_due : 1;
-    bool is_ending : 1; /* a private stream that has to end: its timer says so */
-    bool has_provider_seq : 1;
+    bool is_ending : 1;   /* a private stream that has to end: its timer says so */
+    bool is_resuming : 1; /* its mirror is asked to go on; suspect is held back, or was told */
     bool has_message : 1;
     bool is_wait_told : 1; /* consumers know why they wait for the first image */
 };
 
 _Static_assert(sizeof(struct sink_item) == 64, "an item at rest is one cache line");
+
+/* Where an item of mirrored sources is in the stream of its provider. */
+struct sink_place {
+    uint32_t next_free;
+    bool is_regrouped; /* consumers have an older group of it: no image has come since it moved */
+    bool is_doubted;   /* its group or service was told suspect, and not fine since */
+    struct rrmp_position position;
+};
 
 /* The features that a link must offer for a request. */
 struct sink_wish {
@@ -236,6 +245,7 @@ struct sink_service {
     uint32_t item_count;
     uint32_t parked_count;
     uint32_t live_count;
+    uint32_t regrouped_count; /* items of which consumers have an older group */
     bool was_up;
     bool is_event_due;
 };
@@ -295,6 +305,7 @@ struct rrmp_sink {
     struct md_slots links;
     struct md_slots items;
     struct md_slots works;
+    struct md_slots places;
     struct md_strings keys;
     struct md_slots posts;
     struct md_map instance_map;
@@ -329,6 +340,8 @@ struct rrmp_sink {
     uint64_t mirror_ns;       /* when the next items are looked at */
     uint32_t mirror_item;     /* where that goes on */
     uint64_t move_ns;         /* when the next item may be moved */
+    uint64_t hold_ns;         /* suspect is held back until then; RRMP_NEVER: of no item */
+    uint32_t hold_item;       /* where telling it goes on */
     bool may_send;            /* a queue may have something to send */
 };
 
@@ -480,6 +493,8 @@ void sink_instance_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_link_state(struct rrmp_sink *sink, uint32_t link, uint16_t state);
 void sink_parked_check(struct rrmp_sink *sink);
 void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
+/* Another instance has the service, too. */
+bool sink_link_has_other(const struct rrmp_sink *sink, uint32_t link);
 /* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there; NULL: there
  * are none. */
 struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group,
@@ -516,6 +531,29 @@ void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t link);
 /* A REFUSE that answers a standby REQUEST; false: it does not. */
 bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse);
 
+/* sink_resume.c: a mirror goes on where another source was */
+/* An image to consumers in step. `message` of one in a single part, else NULL. */
+void sink_place_image(struct rrmp_sink *sink, uint32_t item, const struct rrmp_view *message);
+/* The next message to consumers in step. */
+void sink_place_pass(struct rrmp_sink *sink, uint32_t item, struct rrmp_view message);
+void sink_place_pass_chain(struct rrmp_sink *sink, uint32_t item, const struct sink_chain *chain);
+void sink_place_drop(struct rrmp_sink *sink, uint32_t item);
+/* Its group or service was told a state. */
+void sink_place_told(struct rrmp_sink *sink, uint32_t item, uint8_t state);
+/* Consumers of the link's items hear that their service is down. */
+void sink_link_doubt(struct rrmp_sink *sink, uint32_t link);
+/* The link's items leave it: those whose mirrors may go on are marked, and not told suspect. */
+void sink_resume_begin(struct rrmp_sink *sink, uint32_t link);
+/* It gets an image instead: consumers hear suspect first. */
+void sink_resume_end(struct rrmp_sink *sink, uint32_t item);
+/* The BIND of a replay to us. */
+void sink_replay_bind(struct rrmp_sink *sink, uint32_t instance, uint32_t item,
+                      const struct rrmp_bind *bind);
+void sink_replay_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
+                    const struct rrmp_replay *replay);
+/* Items that no mirror went on with in time are told suspect. */
+void sink_resume_tick(struct rrmp_sink *sink);
+
 /* sink_records.c */
 void sink_record_in(struct rrmp_sink *sink, const struct backbone_event *message);
 struct sink_slot *sink_slot_find(const struct rrmp_sink *sink, const struct sink_instance *instance,
@@ -533,6 +571,13 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
 bool sink_hold(struct rrmp_sink *sink, uint32_t item, const struct rrmp_sink_event *event,
                struct rrmp_view message);
 void sink_early_expire(struct rrmp_sink *sink, uint32_t instance, bool all);
+/* Parts by unicast before their BIND: `event` is complete but for whom it goes to. */
+void sink_early_keep(struct rrmp_sink *sink, const struct rrmp_sink_event *event, uint32_t handle,
+                     uint32_t tag, bool is_first, bool is_last);
+/* Those of the item's tag, in their order; they are the caller's then. NULL: there are none. */
+struct sink_early *sink_early_find(struct rrmp_sink *sink, uint32_t instance, uint32_t handle,
+                                   uint32_t tag);
+void sink_early_drop(struct rrmp_sink *sink, struct sink_early *early);
 
 /* sink_posts.c */
 void sink_ack_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);

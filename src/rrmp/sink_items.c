@@ -357,11 +357,12 @@ static void item_quiet(struct rrmp_sink *sink, uint32_t number)
     sink_item_unmap(sink, number);
     item->is_image_open = false;
     item->wants_image = false;
-    item->wants_more = false;
+    item->wants_more = item->wants_more && item->is_resuming; /* a replay is no image for them */
     if (item->work == MD_NIL)
         return;
     struct sink_work *work = sink_work_take(sink, number);
     work->tag = 0;
+    work->is_replay = false;
     work->check_seq = 0;
     sink_work_settle(sink, number);
 }
@@ -436,6 +437,7 @@ void sink_item_remove(struct rrmp_sink *sink, uint32_t number)
     sink_item_set_state(sink, number, RRMP_SINK_QUEUED); /* out of the counts of states */
     sink_timer_cancel(sink, number);
     name_remove(sink, number);
+    sink_place_drop(sink, number);
     sink_list_take(sink, number);
     sink->services[item->service].item_count--;
     item->is_dying = true;

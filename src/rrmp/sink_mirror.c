@@ -6,8 +6,9 @@
 
 /*
  * A second instance of the same mirror group is told STANDBY interest: it opens the item at its
- * provider and caches it, and publishes nothing. When the first is gone the item is asked for there
- * with RESUME, and its image comes from that cache; no provider is asked.
+ * provider and caches it, and publishes nothing. When the first is gone the item is asked for
+ * there, and its image comes from that cache; no provider is asked. With equal numbers it goes on
+ * there without an image: sink_resume.c.
  *
  * An item that is to move to a better instance is kept ready there first, by the same means,
  * whether that is a mirror or not.
@@ -273,12 +274,4 @@ bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrm
     sink_mirror_drop(sink, number, false);
     sink_item_refuse_at(sink, number, link, REFUSED_AGAIN);
     return true;
-}
-
-void rrmp_sink_item_provider_seq(struct rrmp_sink *sink, uint32_t number, uint32_t seq)
-{
-    if (!sink_item_exists(sink, number))
-        return;
-    sink_item_at(sink, number)->provider_seq = seq;
-    sink_item_at(sink, number)->has_provider_seq = true;
 }

@@ -54,6 +54,7 @@ void sink_item_give(struct rrmp_sink *sink, uint32_t number)
         sink_held_free(sink, item);
         md_slots_give(&sink->works, item->work);
     }
+    sink_place_drop(sink, number);
     sink->stats.key_bytes_now -= item->key_length + message_length;
     md_strings_give(&sink->keys, item->key, string_length(item->key_length, message_length));
     md_slots_give(&sink->items, number);
@@ -79,6 +80,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->group = RRMP_GROUP_NONE;
     item->handle = RRMP_HANDLE_NONE;
     item->standby = MD_NIL;
+    item->place = MD_NIL;
     item->state = RRMP_SINK_QUEUED;
     item->is_private = open->is_private;
     item->is_snapshot = open->is_snapshot;
@@ -155,7 +157,7 @@ void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t
     if (!sink_item_exists(sink, number))
         return;
     struct sink_item *item = sink_item_at(sink, number);
-    if (item->is_image_open)
+    if (item->is_image_open || item->is_resuming)
         item->wants_more = true;
     if (item->is_image_open || item->state != RRMP_SINK_LIVE || item->wants_image)
         return;

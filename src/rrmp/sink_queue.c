@@ -140,8 +140,8 @@ static uint16_t request_flags(const struct sink_item *item, bool wants_image)
     flags |= item->is_multicast ? RRMP_REQUEST_MULTICAST : 0;
     flags |= item->had_image && item->state != RRMP_SINK_LIVE ? RRMP_REQUEST_RECOVERY : 0;
     /* From where we were; who cannot go on from there gives an image. */
-    if (wants_image && item->standby == item->link && item->has_provider_seq)
-        flags |= RRMP_REQUEST_RESUME;
+    if (wants_image && item->is_resuming && item->place != MD_NIL)
+        flags |= RRMP_REQUEST_RESUME | RRMP_REQUEST_POSITION;
     return (uint16_t)flags;
 }
 
@@ -185,11 +185,15 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
                        .priority_count = item->priority_count,
                        .handle = item->state == RRMP_SINK_LIVE ? item->handle : RRMP_HANDLE_NONE,
                        .key_hash = sink_key_hash(sink, item),
-                       .resume_seq = item->provider_seq,
                        .key = sink_key(sink, item),
                        .message = sink_item_message(sink, item) },
     };
 
+    if (record.u.request.flags & RRMP_REQUEST_POSITION) {
+        const struct sink_place *place = md_slots_at(&sink->places, item->place);
+        record.u.request.position = place->position;
+        record.u.request.resume_seq = place->position.number;
+    }
     if (!send_as(sink, number, id, &target, &record))
         return false;
     if (!is_known_by_id)

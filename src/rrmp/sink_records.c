@@ -250,6 +250,10 @@ static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_r
 
 static void svcstate_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_svcstate *said)
 {
+    bool falls = sink_link_at(sink, link)->row_state & ~said->service_state & RRMP_SERVICE_UP;
+
+    if (falls && sink_link_has_other(sink, link))
+        sink_resume_begin(sink, link);
     if (said->has_status)
         sink_link_tell(sink, link, RRMP_GROUP_NONE, said->state, said->code, said->text, false);
     uint16_t keep = sink_link_at(sink, link)->row_state & RRMP_SERVICE_COMPLETE;
@@ -274,6 +278,8 @@ static void group_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_
         if (sink_item_at(sink, n)->group == said->group)
             sink_item_set_group(sink, n, said->merged_into);
     }
+    if (sink->services[link->service].regrouped_count > 0)
+        return; /* consumers may believe that another item is in the group */
     struct rrmp_sink_event *event = sink_event_put(sink, RRMP_SINK_MERGE);
     event->service = link->service;
     event->instance = (uint16_t)link->instance;
@@ -328,6 +334,9 @@ static void link_record_in(struct rrmp_sink *sink, uint32_t instance, uint32_t l
         return;
     case RRMP_REFUSE:
         refuse_in(sink, link, &record->u.refuse);
+        return;
+    case RRMP_REPLAY:
+        sink_replay_in(sink, instance, link, &record->u.replay);
         return;
     case RRMP_GAPITEMS:
         sink_gapitems_in(sink, instance, record);

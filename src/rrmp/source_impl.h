@@ -415,6 +415,10 @@ void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t po
 struct rrmp_source_event *source_event_put(struct rrmp_source *source,
                                            enum rrmp_source_event_kind kind);
 
+uint32_t source_requester_find(const struct rrmp_source *source, uint64_t session, uint16_t port);
+void source_request_image(struct rrmp_source *source, uint32_t item, uint32_t requester,
+                          uint32_t id, bool is_multicast);
+
 /* source_gap.c: losses and audits */
 void source_gapquery(struct rrmp_source *source, const struct backbone_event *message,
                      const struct rrmp_record *record);

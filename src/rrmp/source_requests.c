@@ -34,7 +34,7 @@ static uint64_t requester_hash(const struct rrmp_source *source, uint64_t sessio
     return md_splitmix64(&state);
 }
 
-static uint32_t requester_find(const struct rrmp_source *source, uint64_t session, uint16_t port)
+uint32_t source_requester_find(const struct rrmp_source *source, uint64_t session, uint16_t port)
 {
     uint64_t hash = requester_hash(source, session, port);
     uint32_t cursor = 0;
@@ -51,7 +51,7 @@ static uint32_t requester_find(const struct rrmp_source *source, uint64_t sessio
 static uint32_t requester_enter(struct rrmp_source *source, uint64_t now_ns, uint64_t session,
                                 uint16_t port)
 {
-    uint32_t number = requester_find(source, session, port);
+    uint32_t number = source_requester_find(source, session, port);
 
     if (number == MD_NIL) {
         number = md_slots_take(&source->requesters);
@@ -277,20 +277,43 @@ static void snapshot_in(struct rrmp_source *source, uint32_t requester,
     event->priority_count = request->priority_count;
 }
 
-static void request_image(struct rrmp_source *source, uint32_t number, uint32_t requester,
-                          const struct rrmp_record *record)
+void source_request_image(struct rrmp_source *source, uint32_t number, uint32_t requester,
+                          uint32_t id, bool is_multicast)
 {
-    const struct rrmp_request *request = &record->u.request;
+    static const struct rrmp_ending later = { .state = RRMP_STATE_OPEN_SUSPECT,
+                                              .code = RRMP_CODE_NO_RESOURCES,
+                                              .scope = RRMP_REFUSE_LATER,
+                                              .wait_ms = LATER_MS };
     struct source_item *item = source_item_at(source, number);
-    bool is_multicast = request->flags & RRMP_REQUEST_MULTICAST;
 
-    if (source_ask_image(source, number, requester, request->id, is_multicast) == MD_NIL) {
-        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
-               "too many requests are waiting");
+    if (source_ask_image(source, number, requester, id, is_multicast) == MD_NIL) {
+        source_refuse(source, requester, item->svc, id, source_key_hash(source, item), &later);
         return;
     }
     if (item->has_image && item->image_mode == IMAGE_NONE)
         source_item_news(source, number, NEWS_IMAGE);
+}
+
+/* An image, or what the requester has missed since its place. */
+static void request_image(struct rrmp_source *source, uint32_t number, uint32_t requester,
+                          const struct rrmp_record *record)
+{
+    const struct rrmp_request *request = &record->u.request;
+    const struct source_requester *who = source_requester_at(source, requester);
+
+    if (!request->position.is_known || !source_item_at(source, number)->has_image) {
+        source_request_image(source, number, requester, request->id,
+                             request->flags & RRMP_REQUEST_MULTICAST);
+        return;
+    }
+    source_asks_drop(source, number, requester);
+    struct rrmp_source_event *event = source_event_put(source, RRMP_SOURCE_RESUME);
+    event->svc = record->header.svc;
+    event->item = number;
+    event->position = request->position;
+    event->reply = (struct rrmp_reply){
+        .session = who->session, .port = who->port, .svc = record->header.svc, .id = request->id
+    };
 }
 
 /* The private stream that is meant: by its handle, or one not answered yet by the id it was first
@@ -476,7 +499,7 @@ static void upward_in(struct rrmp_source *source, uint64_t now_ns,
             source->stats.senders_ignored++;
         return;
     }
-    bool is_stranger = requester_find(source, message->session, message->src_port) == MD_NIL;
+    bool is_stranger = source_requester_find(source, message->session, message->src_port) == MD_NIL;
     if (record->header.type == RRMP_SUM && record->u.sum.count == 0 && is_stranger)
         return; /* he holds nothing, we know nothing of him: agreed */
     if (is_stranger && has_ended(source, message->session, message->src_port))

@@ -23,7 +23,9 @@
 #include "private.h"
 #include "rate.h"
 #include "rate_review.h"
+#include "replay.h"
 #include "request_data.h"
+#include "resume.h"
 #include "service.h"
 #include "service_forget.h"
 #include "service_state.h"
@@ -151,6 +153,8 @@ void srcdist_core_destroy(struct srcdist_core *core)
     rrmp_source_destroy(core->source);
     srcdist_rates_review_fini(core);
     srcdist_rates_destroy(core);
+    srcdist_replay_destroy(core);
+    free(core->resumes);
     cache_destroy(core->cache);
     cache_ripples_destroy(core->ripples);
     srcdist_marketfeed_destroy(core);
@@ -253,12 +257,14 @@ void srcdist_core_tick(struct srcdist_core *core, uint64_t now_ns, bool input_is
         srcdist_services_forget_tick(core);
         srcdist_mirror_tick(core);
         srcdist_items_tick(core);
+        srcdist_replay_tick(core);
         srcdist_asks_tick(core);
         srcdist_dictionaries_tick(core);
         srcdist_posts_tick(core);
         srcdist_delays_want_tick(core);
         count_memory(core);
     }
+    srcdist_resumes_pump(core);
     srcdist_delays_pump(core);
     srcdist_images_pump(core);
     srcdist_dictionaries_pump(core);
@@ -270,7 +276,10 @@ uint64_t srcdist_core_deadline(const struct srcdist_core *core)
     uint64_t rates = srcdist_rates_deadline(core);
 
     uint64_t delays = srcdist_delays_deadline(core);
+    uint64_t resumes = srcdist_resumes_deadline(core);
 
+    if (resumes < deadline)
+        deadline = resumes;
     if (rates < deadline)
         deadline = rates;
     if (delays < deadline)
@@ -286,6 +295,7 @@ void srcdist_core_settle(struct srcdist_core *core, uint64_t now_ns)
 {
     core->now_ns = now_ns;
     take_events(core);
+    srcdist_resumes_pump(core);
     srcdist_delays_pump(core);
     srcdist_images_pump(core);
     srcdist_dictionaries_pump(core);

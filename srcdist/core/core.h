@@ -69,6 +69,16 @@ struct srcdist_delayed {
     struct delay_disk disk;
 };
 
+/* Why a p2ps that lost another source gets an image. */
+enum srcdist_unaligned {
+    SRCDIST_UNALIGNED_NOT_READY,
+    SRCDIST_UNALIGNED_TOO_OLD,
+    SRCDIST_UNALIGNED_OTHER,
+    SRCDIST_UNALIGNED_BEHIND,
+    SRCDIST_UNALIGNED_FULL,
+    SRCDIST_UNALIGNED_REASONS,
+};
+
 /* The configuration of a service. */
 struct srcdist_service_config {
     bool is_refused;         /* not in serviceList */
@@ -129,6 +139,8 @@ struct srcdist_core_config {
     uint64_t grace_ns;             /* NI: unknown items are awaited this long. 0: 10 s */
     bool has_rates;                /* items have rates from the start: memory is planned for them */
     uint64_t pending_bytes_max;    /* of updates that are being merged, 0: 64 MiB */
+    uint64_t replay_ns;            /* replayTime, 0: 8 s */
+    uint64_t replay_bytes;         /* replayBytes, 0: 256 MiB */
 };
 
 struct srcdist_core_stats {
@@ -157,8 +169,15 @@ struct srcdist_core_stats {
     uint64_t pages_now;      /* of the images, ANSI pages */
     uint64_t page_bytes_now;
     struct mf_counts marketfeed;
-    uint64_t logins_refused; /* of publishers, as the following */
-    uint64_t logins_ended;   /* they expired, or new rules do not let them in any more */
+    uint64_t resumed;  /* items that a p2ps went on with here, without an image */
+    uint64_t replayed; /* messages sent again for that */
+    uint64_t resumes_refused[SRCDIST_UNALIGNED_REASONS]; /* an image was sent, and why */
+    uint64_t replay_cut;        /* blocks dropped before replayTime, for replayBytes */
+    uint64_t replay_items_now;  /* items whose messages are kept */
+    uint64_t replay_bytes_now;  /* for these messages */
+    uint64_t replay_memory_now; /* all memory for it */
+    uint64_t logins_refused;    /* of publishers, as the following */
+    uint64_t logins_ended;      /* they expired, or new rules do not let them in any more */
     uint64_t services_refused;
     uint64_t descriptions_refused;
     uint64_t services_forgotten;

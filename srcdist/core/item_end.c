@@ -6,7 +6,9 @@
 #include "delayed.h"
 #include "item.h"
 #include "rate.h"
+#include "replay.h"
 #include "request_data.h"
+#include "resume.h"
 #include "upstream.h"
 
 void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
@@ -23,6 +25,8 @@ void srcdist_item_forget(struct srcdist_core *core, uint32_t item)
     srcdist_delay_ended(core, item, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE);
     srcdist_item_set_active(core, it, false);
     srcdist_rate_forget(core, item);
+    srcdist_resume_forget(core, item);
+    srcdist_replay_forget(core, item);
     cache_image_free(core->cache, it->image);
     srcdist_item_set_state(core, it, SRCDIST_ITEM_FREE);
     *it = (struct srcdist_item){ .provider = SRCDIST_NONE };

@@ -20,6 +20,7 @@
 #define SRCDIST_SERVICES_INVENTED 192
 #define SRCDIST_SECRET_MAX        256
 #define SRCDIST_DELAYS            16
+#define SRCDIST_RESUMES_MAX       16384u
 
 /* ---- providers ---- */
 
@@ -203,6 +204,7 @@ struct srcdist_item {
     bool is_in_offer : 1;      /* in the open_count of its provider's offer */
     bool shares_stream : 1;    /* NI: the provider has other items on its stream id, too */
     bool is_rated : 1;         /* a line of filterFile fits it: see rate.h */
+    bool is_followed : 1;      /* its messages are kept: see replay.h */
     bool is_image_for_all : 1; /* the next cached image is for consumers in step, too */
     uint16_t service;
     uint32_t provider; /* P or SRCDIST_NONE */
@@ -300,6 +302,8 @@ enum srcdist_tale_kind {
     SRCDIST_TALE_PLACE,
     SRCDIST_TALE_TAKEN,
     SRCDIST_TALE_DELAY,
+    SRCDIST_TALE_REPLAY,
+    SRCDIST_TALE_RESUME,
     SRCDIST_TALES,
 };
 
@@ -317,7 +321,10 @@ struct srcdist_core {
     uint64_t secret;              /* of tables whose keys providers choose */
     struct srcdist_tale tales[SRCDIST_TALES];
     struct cache *cache;
-    struct srcdist_rates *rates; /* NULL: everything goes out as it comes */
+    struct srcdist_rates *rates;    /* NULL: everything goes out as it comes */
+    struct srcdist_replay *replay;  /* NULL: no item is followed */
+    struct srcdist_resume *resumes; /* p2ps that wait to go on here */
+    uint32_t resume_count;
     struct srcdist_delay *delays[SRCDIST_DELAYS];
     unsigned delay_count;
     uint64_t wall_offset_ns; /* of the wall clock */

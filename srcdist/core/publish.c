@@ -13,6 +13,7 @@
 #include "item_end.h"
 #include "provider.h"
 #include "rate.h"
+#include "replay.h"
 #include "rrmp/key.h"
 #include "send.h"
 #include "upstream.h"
@@ -120,12 +121,13 @@ static int publish_generic(struct srcdist_core *core, uint32_t item, const struc
     int err = srcdist_rate_flush(core, item);
     if (err == MD_OK)
         err = rrmp_source_publish_begin(core->source, item, RRMP_GENERIC, message.length, &room);
-    if (err == MD_ERR_STATE)
-        return MD_OK;
-    if (err != MD_OK)
+    if (err == MD_OK) {
+        memcpy(room, message.data, message.length);
+        rrmp_source_publish_commit(core->source, message.length);
+    } else if (err != MD_ERR_STATE) {
         return err;
-    memcpy(room, message.data, message.length);
-    rrmp_source_publish_commit(core->source, message.length);
+    }
+    srcdist_replay_pass(core, item, RRMP_GENERIC, message);
     return MD_OK;
 }
 
@@ -248,6 +250,9 @@ static int publish_refresh(struct srcdist_core *core, uint32_t provider, uint32_
     err = for_asks ? MD_OK : srcdist_publish_part(core, item, &part, image);
     if (err != MD_OK)
         return err;
+    if (!for_asks && (!part.is_solicited || !it->had_image))
+        srcdist_replay_image(core, item,
+                             part.is_first && part.is_last ? image : rwf_bytes(NULL, 0));
     srcdist_ask_item_image(core, item, image, &part);
     core->stats.refresh_in++;
     srcdist_image_refresh(core, it, message, part.is_first);
@@ -303,13 +308,14 @@ static int send_status(struct srcdist_core *core, uint32_t item, struct rwf_byte
         return err;
     err = stays ? rrmp_source_suspect_begin(core->source, item, message.length, &room)
                 : rrmp_source_publish_begin(core->source, item, RRMP_STATUS, message.length, &room);
-    if (err == MD_ERR_STATE)
-        return MD_OK;
-    if (err != MD_OK)
+    if (err == MD_OK) {
+        memcpy(room, message.data, message.length);
+        rrmp_source_publish_commit(core->source, message.length);
+        core->stats.status_out++;
+    } else if (err != MD_ERR_STATE) {
         return err;
-    memcpy(room, message.data, message.length);
-    rrmp_source_publish_commit(core->source, message.length);
-    core->stats.status_out++;
+    }
+    srcdist_replay_pass(core, item, RRMP_STATUS, message);
     return MD_OK;
 }
 

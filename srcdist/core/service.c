@@ -503,10 +503,12 @@ void srcdist_service_status(struct srcdist_core *core, uint32_t service,
                             const struct rwf_state *state)
 {
     struct srcdist_service *s = &core->services[service];
+    /* Its last provider may just be going: p2ps look for another source at once. */
+    bool is_up = s->is_up && srcdist_service_provider(core, service) != SRCDIST_NONE;
     struct rrmp_svcstate status = {
         .state = rwf_state_byte(state->stream_state, state->data_state),
         .code = state->code,
-        .service_state = s->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
+        .service_state = is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
         .has_status = 1,
         .text = srcdist_view(state->text),
     };

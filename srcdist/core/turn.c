@@ -23,7 +23,9 @@
 #include "provider.h"
 #include "publish.h"
 #include "rate.h"
+#include "replay.h"
 #include "request_data.h"
+#include "resume.h"
 #include "service.h"
 #include "tell.h"
 #include "upstream.h"
@@ -191,6 +193,7 @@ static void wanted(struct srcdist_core *core, const struct rrmp_source_event *ev
     it->is_image_due = true;
     it->is_recovery = event->is_recovery;
     srcdist_item_set_active(core, it, event->flag);
+    srcdist_replay_review(core, event->item);
     if (core->services[service].is_broadcast) {
         if (!is_known)
             it->due_ns = core->now_ns; /* refused or awaited by the sweep */
@@ -263,6 +266,9 @@ void srcdist_turn_event(struct srcdist_core *core, const struct rrmp_source_even
         break;
     case RRMP_SOURCE_GENERIC:
         srcdist_generic_event(core, event);
+        break;
+    case RRMP_SOURCE_RESUME:
+        srcdist_resume_event(core, event);
         break;
     }
 }
@@ -345,8 +351,10 @@ void srcdist_items_tick(struct srcdist_core *core)
     uint32_t end = core->sweep_item + SWEEP_ITEMS;
 
     for (; core->sweep_item < core->item_room && core->sweep_item < end; core->sweep_item++) {
-        if (core->items[core->sweep_item].state != SRCDIST_ITEM_FREE)
-            sweep_item(core, core->sweep_item);
+        if (core->items[core->sweep_item].state == SRCDIST_ITEM_FREE)
+            continue;
+        srcdist_replay_review(core, core->sweep_item);
+        sweep_item(core, core->sweep_item);
     }
     if (core->sweep_item >= core->item_room)
         core->sweep_item = 0;

@@ -367,6 +367,10 @@ class Rrmp(unittest.TestCase):
             is_bad |= body["to"] < body["from"]
         if name == "SERVICE":
             is_bad = body["name_length"] == 0
+        if name == "REQUEST" and body["flags"] & 0x80:
+            is_bad |= body["kept"] > 8
+        if name == "REPLAY":
+            is_bad = body["handle"] == 0xFFFFFFFF or body["request_id"] == 0
         if name == "REFUSE":
             is_bad = not 1 <= body["scope"] <= 3
         if name == "IMAGE":

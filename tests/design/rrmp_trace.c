@@ -133,11 +133,22 @@ static void requests(void)
 {
     {
         struct rrmp_request *u = &record.u.request;
-        *u = (struct rrmp_request){ 1, 0x23, 4, 5, 6, 7, 8, text("KEY"), text("MSG") };
+        *u = (struct rrmp_request){ .id = 1,
+                                    .flags = 0xe3,
+                                    .priority_class = 4,
+                                    .priority_count = 5,
+                                    .handle = 6,
+                                    .key_hash = 7,
+                                    .resume_seq = 8,
+                                    .key = text("KEY"),
+                                    .message = text("MSG"),
+                                    .position = { .count = 9, .kept = 8, .digest = { 10, 11 } } };
         begin(RRMP_REQUEST, 0);
         NUMBER(id), NUMBER(priority_class), NUMBER(priority_count), NUMBER(handle);
         NUMBER(key_hash), NUMBER(resume_seq), print_view("key", u->key);
-        printf(" request_flags=%u", u->flags);
+        printf(" request_flags=%u count=%u kept=%u", u->flags, u->position.count, u->position.kept);
+        printf(" digest_low=%u digest_high=%u", (unsigned)u->position.digest[0],
+               (unsigned)u->position.digest[1]);
         print_view("message", u->message), end();
     }
     {
@@ -252,9 +263,10 @@ static void the_rest(void)
 {
     {
         struct rrmp_replay *u = &record.u.replay;
-        *u = (struct rrmp_replay){ 1, 2, 3, 1, text("UPD") };
+        *u = (struct rrmp_replay){ 1, 2, 3, 5, 4, 6, 7, text("UPD") };
         begin(RRMP_REPLAY, 0);
-        NUMBER(handle), NUMBER(item_seq), NUMBER(tag), print_view("message", u->message), end();
+        NUMBER(handle), NUMBER(item_seq), NUMBER(tag), NUMBER(part), NUMBER(request_id);
+        NUMBER(key_hash), print_view("message", u->message), end();
     }
     struct rrmp_dictpart *u = &record.u.dictpart;
     *u = (struct rrmp_dictpart){ 1, 2, 1, text("RWFFld"), text("4.20"), text("REFRESH") };

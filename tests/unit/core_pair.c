@@ -128,6 +128,7 @@ static struct srcdist_service_config pair_service(void *owner, struct rwf_bytes 
         .takes_dictionaries = true,
         .mirror_group = pair->mirror ? "G" : NULL,
         .mirror_hot = pair->is_hot,
+        .mirror_sequence = pair->is_numbered,
     };
 }
 

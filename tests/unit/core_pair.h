@@ -247,6 +247,7 @@ struct pair {
     uint64_t session;                    /* of the source; 0: 1 */
     struct pair *mirror;                 /* another source on the same network */
     bool is_hot;                         /* mirrorMode */
+    bool is_numbered;                    /* mirrorSequence */
     uint8_t priority;                    /* sourcePriority */
     bool is_dead;                        /* the source; what it still says is lost */
     const char *name;                    /* of the source, when it has a mirror */

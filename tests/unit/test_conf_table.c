@@ -61,7 +61,7 @@ static const struct {
       "cacheLocation cacheType dictionaryDownload dataType rrmpFlushInterval serviceId serviceLoop "
       "closeLinger "
       "orphanLinger imageLinger mirrorGroup "
-      "mirrorMode mirrorSequence replayTime replayBytes sourcePriority loadFactor vendor "
+      "mirrorMode mirrorSequence sourcePriority loadFactor vendor "
       "delayedService delay delayDir delayBytes delayItems" },
     { MD_CONF_RRCP, MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD,
       "networkName multicastAddress multicastPort unicastPort portRoamRange interface "

@@ -32,7 +32,10 @@ static void pass(struct mirror *m, uint64_t time_ns)
     }
 }
 
-static struct mirror *start_with(bool is_hot, struct rrmp_sink_config sink, uint8_t priority)
+static void (*tune)(struct srcdist_core_config *source);
+
+static struct mirror *start_as(bool is_hot, bool is_numbered, struct rrmp_sink_config sink,
+                               uint8_t priority)
 {
     struct mirror *m = calloc(1, sizeof(*m));
     static const char *const names[] = { "one", "two" };
@@ -43,6 +46,9 @@ static struct mirror *start_with(bool is_hot, struct rrmp_sink_config sink, uint
         m->pair[i].mirror = &m->pair[1 - i];
         m->pair[i].name = names[i];
         m->pair[i].is_hot = is_hot;
+        m->pair[i].is_numbered = is_numbered;
+        m->pair[i].provider.has_seqs = is_numbered;
+        m->pair[i].tune = tune;
         m->pair[i].priority = i == 0 ? 0 : priority;
         m->pair[i].source_caches = true;
         m->pair[i].provider.accepts_status = true;
@@ -54,6 +60,11 @@ static struct mirror *start_with(bool is_hot, struct rrmp_sink_config sink, uint
     pair_provider_comes(&m->pair[1]);
     pass(m, 3 * PAIR_SEC);
     return m;
+}
+
+static struct mirror *start_with(bool is_hot, struct rrmp_sink_config sink, uint8_t priority)
+{
+    return start_as(is_hot, false, sink, priority);
 }
 
 static struct mirror *start(bool is_hot)
@@ -144,25 +155,235 @@ static void a_hot_mirror_takes_over_from_its_cache(void **state)
     end(m);
 }
 
-static void a_hot_mirror_is_told_where_to_go_on(void **state)
+/* ---- with numbers that are equal ---- */
+
+static struct mirror *start_numbered(void)
 {
-    struct mirror *m = start(true);
+    return start_as(true, true, (struct rrmp_sink_config){ 0 }, 0);
+}
+
+/* Both providers publish `count` updates of the item, equal ones. */
+static void ticks(struct mirror *m, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++) {
+        tick_of(m, m->first);
+        tick_of(m, m->second);
+    }
+}
+
+static uint64_t refused(const struct mirror *m, enum srcdist_unaligned why)
+{
+    return srcdist_core_stats(m->second->source)->resumes_refused[why];
+}
+
+static void consumers_get_what_the_first_did_not_live_to_send(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
 
     (void)state;
-    m->pair[0].provider.has_seqs = m->pair[1].provider.has_seqs = true;
-    struct pair_client *c = with_item(m);
-    tick_of(m, m->first);
+    ticks(m, 3);
     tick_of(m, m->second);
-    tick_of(m, m->second); /* the first one does not live to say this one */
-    assert_int_equal(m->pair[0].resumes, 0);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUU");
     dies(m, m->first);
     pass(m, 100 * PAIR_MS);
-    assert_int_equal(m->pair[0].resumes, 1);
-    assert_int_equal(m->pair[0].resume_seq, 101);
-    assert_string_equal(pair_heard(c, 5), "IU!i"); /* from there: the image of its cache */
-    assert_int_equal(pair_stream(c, 5)->counter, 102);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    assert_int_equal(pair_stream(c, 5)->counter, 105);
     tick_of(m, m->second);
-    assert_string_equal(pair_heard(c, 5), "IU!iU");
+    assert_string_equal(pair_heard(c, 5), "IUUUUUU");
+    assert_int_equal(srcdist_core_stats(m->second->source)->resumed, 1);
+    assert_int_equal(srcdist_core_stats(m->second->source)->replayed, 2);
+    pass(m, 5 * PAIR_SEC); /* nothing is told later, either */
+    assert_string_equal(pair_heard(c, 5), "IUUUUUU");
+    end(m);
+}
+
+static void a_mirror_that_is_behind_leaves_out_what_consumers_have(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->first);
+    tick_of(m, m->first);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    tick_of(m, m->second);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUUUUU");
+    assert_int_equal(pair_stream(c, 5)->counter, 106);
+    end(m);
+}
+
+static void an_item_at_rest_goes_on_without_a_word(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    dies(m, m->first); /* all that both know is the image */
+    pass(m, 5 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "I");
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IU");
+    end(m);
+}
+
+static void messages_that_are_not_equal_end_in_an_image(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    m->second->provider.conflated = 3;
+    ticks(m, 3);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUU!i");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_OTHER), 1);
+    end(m);
+}
+
+static void a_mirror_that_stays_behind_ends_in_an_image(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->first);
+    dies(m, m->first);
+    pass(m, 180 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUU");
+    pass(m, 100 * PAIR_MS); /* suspect is held back no longer */
+    assert_string_equal(pair_heard(c, 5), "IUUUU!");
+    pass(m, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUUU!i");
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_BEHIND), 1);
+    end(m);
+}
+
+static void a_mirror_that_comes_late_goes_on_and_says_that_all_is_fine(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->first);
+    dies(m, m->first);
+    pass(m, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUUU!");
+    tick_of(m, m->second);
+    pass(m, 20 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUU!S");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_FAILOVER_COMPLETED);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUUU!SU");
+    end(m);
+}
+
+static void keep_a_second(struct srcdist_core_config *source)
+{
+    source->replay_ns = PAIR_SEC;
+}
+
+static void what_is_not_kept_any_more_is_not_replayed(void **state)
+{
+    tune = keep_a_second;
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    tune = NULL;
+    ticks(m, 3);
+    tick_of(m, m->second);
+    pass(m, 5 * PAIR_SEC);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUU!i");
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_TOO_OLD), 1);
+    assert_int_equal(srcdist_core_stats(m->second->source)->replay_bytes_now, 0);
+    end(m);
+}
+
+static void a_provider_that_is_lost_is_not_noticed_either(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->second);
+    pair_provider_goes(m->first);
+    settle(m);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUU");
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    pass(m, 5 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    end(m);
+}
+
+static void who_waits_for_an_image_gets_it_after_the_replay(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->first); /* the mirror has to wait for the place */
+    dies(m, m->first);
+    pair_open(c, 6, "IBM.N");
+    settle(m);
+    assert_string_equal(pair_heard(c, 6), "");
+    tick_of(m, m->second);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUU");
+    assert_string_equal(pair_heard(c, 6), "I");
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    assert_string_equal(pair_heard(c, 6), "IU");
+    end(m);
+}
+
+static void a_status_in_the_stream_counts_like_an_update(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 2);
+    pair_say_status(&m->second->provider, pair_item(m->second, "IBM.N"), RWF_STREAM_OPEN,
+                    RWF_DATA_OK, RWF_CODE_NONE);
+    tick_of(m, m->second);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUSU");
+    end(m);
+}
+
+static void a_second_loss_during_the_switch_is_told(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->first);
+    dies(m, m->first);
+    settle(m);
+    dies(m, m->second);
+    settle(m);
+    assert_string_equal(pair_heard(c, 5), "IUUUU!");
     end(m);
 }
 
@@ -326,7 +547,17 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_hot_mirror_has_the_item_and_says_nothing),
         cmocka_unit_test(a_hot_mirror_takes_over_from_its_cache),
-        cmocka_unit_test(a_hot_mirror_is_told_where_to_go_on),
+        cmocka_unit_test(consumers_get_what_the_first_did_not_live_to_send),
+        cmocka_unit_test(a_mirror_that_is_behind_leaves_out_what_consumers_have),
+        cmocka_unit_test(an_item_at_rest_goes_on_without_a_word),
+        cmocka_unit_test(messages_that_are_not_equal_end_in_an_image),
+        cmocka_unit_test(a_mirror_that_stays_behind_ends_in_an_image),
+        cmocka_unit_test(a_mirror_that_comes_late_goes_on_and_says_that_all_is_fine),
+        cmocka_unit_test(what_is_not_kept_any_more_is_not_replayed),
+        cmocka_unit_test(a_provider_that_is_lost_is_not_noticed_either),
+        cmocka_unit_test(who_waits_for_an_image_gets_it_after_the_replay),
+        cmocka_unit_test(a_status_in_the_stream_counts_like_an_update),
+        cmocka_unit_test(a_second_loss_during_the_switch_is_told),
         cmocka_unit_test(a_cold_mirror_asks_its_provider_when_it_is_needed),
         cmocka_unit_test(what_nobody_watches_any_more_is_closed_at_both),
         cmocka_unit_test(a_hot_mirror_that_is_gone_is_missed_by_nobody),

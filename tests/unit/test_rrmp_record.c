@@ -83,7 +83,7 @@ static void every_record_survives_encoding_and_decoding(void **state)
         { .header = { .type = RRMP_ACK }, .u.ack = { .post_id = 4 } },
         { .header = { .type = RRMP_GAPITEMS }, .u.gapitems = { .count = 3, .rows = rows } },
         { .header = { .type = RRMP_AUDITDIFF }, .u.auditdiff = { .count = 2, .rows = rows } },
-        { .header = { .type = RRMP_REPLAY }, .u.replay = { .tag = 5 } },
+        { .header = { .type = RRMP_REPLAY }, .u.replay = { .tag = 5, .request_id = 1 } },
         { .header = { .type = RRMP_DICTPART }, .u.dictpart = { .name = { key_bytes, 4 } } },
     };
     uint8_t first[256], second[256];

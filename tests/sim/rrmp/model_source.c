@@ -581,6 +581,9 @@ static void source_events(struct world *world, struct proc *proc)
             case RRMP_SOURCE_DICTIONARY:
                 dictionary(proc, event);
                 break;
+            case RRMP_SOURCE_RESUME: /* a hostile one: no model asks for it */
+                rrmp_source_resume_refuse(proc->own_source, event->item, &event->reply);
+                break;
             case RRMP_SOURCE_PRIORITY:
             case RRMP_SOURCE_ACTIVE:
             case RRMP_SOURCE_ASK_GONE:
