@@ -16,6 +16,9 @@ static struct srcdist_service_config service_config(void *owner, struct rwf_byte
         .cache_location = world->plan.source_cache ? SRCDIST_CACHE_SRC_DIST : SRCDIST_CACHE_SRC_APP,
         .load_factor = 1,
         .linger = { .close_ns = world->plan.close_linger_ns },
+        .mirror_group = world->plan.core.is_mirrored ? "pair" : NULL,
+        .mirror_hot = world->plan.core.is_mirrored,
+        .mirror_sequence = world->plan.core.is_mirrored,
     };
 }
 

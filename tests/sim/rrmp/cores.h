@@ -275,6 +275,7 @@ void experiment_step(struct world *world);
 void experiment_calm(struct world *world);
 void experiment_told(struct consumer *c, struct stream *s);
 void experiment_data(struct consumer *c, struct stream *s, uint32_t counter);
+void experiment_news(struct consumer *c, struct stream *s); /* an image nobody asked for */
 void experiment_crowd_answered(struct consumer *c, int32_t stream_id);
 void experiment_check_end(struct world *world);
 void experiment_record(struct world *world, const struct backbone_target *target,

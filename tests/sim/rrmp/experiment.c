@@ -7,6 +7,7 @@
 
 #define FAULT_AT   (3 * SEC)
 #define LATENCY    (10 * MS) /* from the world to a consumer, when nobody is in the way */
+#define MIRROR_AT  (5 * SEC) /* all is kept ready by then */
 #define SINGLE_NS  (50 * MS)
 #define CROWD_STEP 3000u
 
@@ -30,6 +31,14 @@ void experiment_plan(struct world *world)
     plan->core.streams = plan->item_count;
     plan->core.window = 500;
     plan->core.sink_cache = md_prng_below(&world->random, 2);
+    if (kind == EXPERIMENT_MIRROR) {
+        plan->core.is_mirrored = true;
+        plan->source_count = 2;
+        plan->node_count = plan->source_count + plan->sink_count;
+        plan->item_count = 20;
+        plan->updates_per_s = world_between(world, 200, 600);
+        plan->busy_ns = 10 * SEC;
+    }
     if (kind == EXPERIMENT_CROWD && plan->core.crowd == 0)
         plan->core.crowd = CROWD_STEP;
 }
@@ -124,6 +133,30 @@ static void crowd_comes(struct world *world, uint32_t sink)
     outside->test.sink = single->number;
 }
 
+/* A source ends, or its daemon, or its connection to its provider. */
+static void mirror_fails(struct world *world)
+{
+    uint32_t number = md_prng_below(&world->random, 2);
+    struct proc *proc = &world->procs[number];
+
+    switch (md_prng_below(&world->random, 3)) {
+    case 0:
+        kill_and_restart(world, proc);
+        break;
+    case 1:
+        network_node_down(world, proc->node);
+        world_schedule(world, world->now_ns + 10 * MS + md_prng_below(&world->random, 2000000000),
+                       EVENT_NODE_UP, proc->node, 0);
+        break;
+    default:
+        for (uint32_t i = 0; i < world->outside->provider_count; i++) {
+            if (world->outside->providers[i].proc == number)
+                provider_lose(world, &world->outside->providers[i], 1 * SEC);
+        }
+        break;
+    }
+}
+
 static void begin(struct world *world)
 {
     struct outside *outside = world->outside;
@@ -137,7 +170,8 @@ static void begin(struct world *world)
     outside->test.node = world->procs[sink].node;
     for (uint32_t i = 0; i < outside->provider_count; i++)
         memset(outside->providers[i].asked, 0, sizeof(outside->providers[i].asked));
-    world->coverage->experiments[world->plan.core.experiment]++;
+    if (world->plan.core.experiment < EXPERIMENT_count)
+        world->coverage->experiments[world->plan.core.experiment]++;
     world_trace(world, "experiment %d begins, p2ps %u", world->plan.core.experiment, sink);
     switch (world->plan.core.experiment) {
     case EXPERIMENT_LOSS:
@@ -171,8 +205,10 @@ static void begin(struct world *world)
         watch_bystanders(world, sink, NULL);
         crowd_comes(world, sink);
         break;
+    case EXPERIMENT_MIRROR:
+        mirror_fails(world);
+        break;
     case EXPERIMENT_NONE:
-    case EXPERIMENT_count:
         break;
     }
 }
@@ -197,7 +233,8 @@ void experiment_step(struct world *world)
 
     if (!outside->test.is_on)
         settle_in(world);
-    if (!outside->test.is_on && world->now_ns >= FAULT_AT)
+    bool is_mirror = world->plan.core.experiment == EXPERIMENT_MIRROR;
+    if (!outside->test.is_on && world->now_ns >= (is_mirror ? MIRROR_AT : FAULT_AT))
         begin(world);
     single_step(world);
 }
@@ -211,8 +248,19 @@ void experiment_told(struct consumer *c, struct stream *s)
     if (!outside->test.is_on || !is_item(c->world, s->item))
         return;
     outside->test.was_told[c->proc][s->item] = true;
+    if (c->world->plan.core.experiment == EXPERIMENT_MIRROR)
+        world_fail(c->world, "R20", "consumer %u item %u: told suspect, though its mirror goes on",
+                   c->number, s->item);
     if (c->is_bystander)
         world_fail(c->world, "R16", "consumer %u item %u: told suspect, though nothing concerns it",
+                   c->number, s->item);
+}
+
+/* R20: updates are judged by R2, which lets nobody miss one, nor get one twice. */
+void experiment_news(struct consumer *c, struct stream *s)
+{
+    if (c->world->plan.core.experiment == EXPERIMENT_MIRROR && c->world->outside->test.is_on)
+        world_fail(c->world, "R20", "consumer %u item %u: got an image, though its mirror goes on",
                    c->number, s->item);
 }
 
@@ -296,6 +344,9 @@ void experiment_check_end(struct world *world)
 
     if (kind == EXPERIMENT_NONE || !outside->test.is_on)
         return;
+    if (kind == EXPERIMENT_MIRROR)
+        return; /* what it costs is judged when it comes; each standby asks for all, again and again
+                 */
     check_requests(world);
     for (uint32_t p = 0; p < world->proc_count; p++) {
         for (uint32_t i = 0; i < world->plan.item_count; i++)

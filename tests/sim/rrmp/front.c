@@ -150,7 +150,8 @@ static void content_judge(struct consumer *c, struct stream *s, const struct rwf
     const struct proc *proc = &world->procs[c->proc];
     /* A pending update goes out before the state that the end of its src_dist brings. */
     bool was_pending = !is_image && s->pace && proc->end_heard_ns == world->now_ns;
-    if (is_current && !was_pending && !proc_hears(world, proc, content->maker))
+    if (is_current && !was_pending && !world->plan.core.is_mirrored &&
+        !proc_hears(world, proc, content->maker))
         FAIL(c, "R12", s, "of src_dist life %u, whose INSTANCE was not heard or whose end was",
              c->number, s->id, s->item, content->maker);
     experiment_data(c, s, content->counter);
@@ -230,6 +231,8 @@ static void image_take(struct consumer *c, struct stream *s, const struct rwf_ms
     if (msg->state.data_state == RWF_DATA_OK && c->knows_service[service] &&
         !c->service_up[service])
         fail(c, s, "R17", "a refresh while the directory says the service is down");
+    if (!is_solicited && is_first)
+        experiment_news(c, s);
     coverage->images++;
     coverage->images_unsolicited += !is_solicited;
     coverage->images_of_parts += is_last && s->part_count > 1;

@@ -400,6 +400,11 @@ static void one_consumer(struct world *world)
     experiment(world, EXPERIMENT_CONSUMER);
 }
 
+static void mirrors(struct world *world)
+{
+    experiment(world, EXPERIMENT_MIRROR);
+}
+
 static void crowd(struct world *world)
 {
     experiment(world, EXPERIMENT_CROWD);
@@ -447,6 +452,7 @@ static const struct scenario {
     { "one_daemon", one_daemon, true, false },
     { "one_requester", one_requester, true, false },
     { "one_consumer", one_consumer, true, false },
+    { "mirrors", mirrors, true, false },
     { "crowd", crowd, true, false },
     { "crowd_of_100000", crowd_of_100000, true, true },
 };

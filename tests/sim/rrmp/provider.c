@@ -131,7 +131,7 @@ static struct content content_of(const struct provider *p, uint32_t item, uint32
     return (struct content){
         .item = item,
         .counter = counter,
-        .maker = world->procs[p->proc].serial,
+        .maker = world->plan.core.is_mirrored ? 0 : world->procs[p->proc].serial,
         .permission = is_item(world, item) ? world->items[item].permission : 0,
     };
 }
@@ -178,7 +178,9 @@ static void image_say(struct provider *p, const struct image *image)
             (uint16_t)(RWF_REFRESH_HAS_QOS | (image->is_solicited ? RWF_REFRESH_SOLICITED : 0) |
                        (image->part == 0 ? RWF_REFRESH_CLEAR_CACHE : 0) |
                        (is_last ? RWF_REFRESH_COMPLETE : 0) |
+                       (world->plan.core.is_mirrored ? RWF_REFRESH_HAS_SEQ_NUM : 0) |
                        (image->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0)),
+        .seq_num = image->counter,
         .qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
         .group_id = rwf_bytes(group, 2),
         .state = { .stream_state = image->is_snapshot ? RWF_STREAM_NON_STREAMING : RWF_STREAM_OPEN,
@@ -294,6 +296,8 @@ static void update_say(struct provider *p, int32_t id, uint32_t item, uint32_t c
         .domain = RWF_DOMAIN_MARKET_PRICE,
         .stream_id = id,
         .update_type = lines_type(p->world, item, counter),
+        .flags = p->world->plan.core.is_mirrored ? RWF_UPDATE_HAS_SEQ_NUM : 0,
+        .seq_num = counter,
         .container = RWF_TYPE_FIELD_LIST,
     };
 

@@ -65,7 +65,8 @@ enum experiment {
     EXPERIMENT_REQUESTER, /* one p2ps hangs or dies */
     EXPERIMENT_CONSUMER,  /* one consumer stops, is slow or dies */
     EXPERIMENT_CROWD,     /* one p2ps asks for thousands of items, then another for one */
-    EXPERIMENT_count
+    EXPERIMENT_count,     /* of those that are drawn */
+    EXPERIMENT_MIRROR = EXPERIMENT_count, /* one of two mirrors whose providers number alike */
 };
 
 /* What there is outside the processes when they are the cores of the programs. */
@@ -81,6 +82,7 @@ struct core_plan {
     bool authority_is_late;
     uint32_t crowd;
     uint64_t forget_ns; /* serviceForget; 0: never */
+    bool is_mirrored; /* all sources stand in for each other, and all providers number alike */
     /* expected over the run */
     uint32_t silences;
     uint32_t jams;
