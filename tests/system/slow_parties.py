@@ -123,7 +123,7 @@ def consumer(scene):
     stopped = scene.consumers(14202, 1)
     scene.watches("p2ps.1", scene.live + 1)
     stopped.send_signal(signal.SIGSTOP)
-    scene.wait("p2ps.1", "p2ps.worker.0.conflated", lambda n: n > 0)
+    scene.wait("p2ps.1", "p2ps.worker.0.slowMerged", lambda n: n > 0)
     scene.wait("p2ps.1", "p2ps.worker.0.mountsCutSlow", lambda n: n == 1)
     for _ in range(10):
         scene.others_flow()
@@ -139,7 +139,7 @@ def consumers(scene):
     stopped = scene.consumers(14202, STOPPED)
     scene.watches("p2ps.1", STOPPED + LIVE)
     stopped.send_signal(signal.SIGSTOP)
-    scene.wait("p2ps.1", "p2ps.worker.0.conflated", lambda n: n > 0)
+    scene.wait("p2ps.1", "p2ps.worker.0.slowMerged", lambda n: n > 0)
     scene.wait("p2ps.1", "p2ps.worker.0.mountsCutSlow", lambda n: n == STOPPED)
     scene.others_flow()
     stopped.send_signal(signal.SIGCONT)

@@ -292,7 +292,8 @@ def slow(bed, page):
             until("the state in rmdsmon", lambda: "p2ps.1         WARN" in monitor(bed, "-once")[1])
             until("SLOW in its line", lambda: re.search(
                 r" sleeper .* SLOW ", monitor(bed, "-print", "MOUNTS")[1]))
-            until("conflation", lambda: bed.counters()["conflated"] > 0)
+            until("conflation", lambda: bed.values("p2ps").get(
+                "p2ps.worker.0.mountsConflatedNow", 0) > 0)
             if page:
                 page.open("http://127.0.0.1:18081/")
                 page.wait("document.getElementById('state').textContent === 'WARN'",
@@ -301,7 +302,7 @@ def slow(bed, page):
                           "it says why")
                 page.wait("/^Not all is well: 1 slow consumer\\. /.test(document.getElementById('health').textContent)", "in words")
                 page.wait("/p2ps.1\\s+WARN\\s+1 slow consumer/.test(document.getElementById('flow').innerText)", "in the chain")
-                page.wait("/slow\\s+sleeper/.test(document.getElementById('mounts').innerText)",
+                page.wait("/conflated\\s+sleeper/.test(document.getElementById('mounts').innerText)",
                           "who it is")
                 page.wait("/sleeper/.test(document.getElementById('quotas').innerText)",
                           "it stands beside what it may have")

@@ -210,10 +210,10 @@ def names_that_nobody_can_have_are_refused(_items):
 def who_falls_behind_is_conflated_and_catches_up(system, items):
     slow = logged_in(receive=4096)
     beside = logged_in()
-    before = mirror.value(system, "p2ps.1", WORKER + "conflated")
+    before = mirror.value(system, "p2ps.1", WORKER + "slowMerged")
     slow.send({"ID": 100, "Key": {"Name": items}})
     beside.send({"ID": 100, "Key": {"Name": items[:5]}})
-    mirror.await_value(system, "p2ps.1", WORKER + "conflated", lambda n: n > before)
+    mirror.await_value(system, "p2ps.1", WORKER + "slowMerged", lambda n: n > before)
     mirror.await_value(system, "p2ps.1", WORKER + "mountsSlowNow", lambda n: n == 1)
     until = time.monotonic() + 10
     while True:  # rows of mounts are shown once a second
@@ -226,8 +226,10 @@ def who_falls_behind_is_conflated_and_catches_up(system, items):
         time.sleep(0.05)
     kinds = [v for k, v in values.items() if k.startswith("p2ps.mount.0.") and k.endswith(".kind")]
     assert kinds and set(kinds) == {"JSON"}, kinds
-    # It reads: what it missed comes as images that nobody asked for, then updates go on.
-    missed = slow.take_until(lambda m: m["Type"] == "Refresh" and m.get("Solicited") is False)
+    # It reads: it is told why, then come a merged update and those that follow.
+    missed = slow.take_until(lambda m: m["Type"] == "Status" and
+                             m["State"].get("Code") == "JitConflationStarted")
+    assert ": conflating since " in missed["State"]["Text"], missed
     slow.of(missed["ID"], "Update")
     for client in (slow, beside):
         client.end()

@@ -348,7 +348,8 @@ class Chain:
         values = self.values("p2ps")
         return {name: sum(v for k,
                           v in values.items() if re.fullmatch(rf"p2ps\.worker\.\d+\.{name}", k))
-                for name in ("conflated", "gapsSeen", "mountsCutSlow")}
+                for name in ("conflated", "slowMerged", "workerBehind", "gapsSeen",
+                             "mountsCutSlow")}
 
     def client_without_loss(self, wanted, items, seconds, *words, prefix=()):
         """The same as client(), and `troubles`."""
