@@ -144,12 +144,14 @@ bool p2ps_watch_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
     uint32_t *lost = p2ps_backlog_lost(core, w);
     char text[P2PS_WALK_TEXT];
 
-    if (!(w->flags & P2PS_WATCH_HAD_IMAGE) || it->data_state != RWF_DATA_OK ||
+    /* It has become suspect behind the updates that wait: its client hears that later. */
+    bool is_ok = it->data_state == RWF_DATA_OK;
+    if (!(w->flags & P2PS_WATCH_HAD_IMAGE) || (!is_ok && !(w->flags & P2PS_WATCH_BEHIND)) ||
         (w->flags & P2PS_WATCH_CONFLATED && !lost))
         return true;
     conflation_text(core, w->client, lost, text);
-    struct rwf_state state =
-        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_JIT_CONFLATION_STARTED, text);
+    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, is_ok ? RWF_DATA_OK : RWF_DATA_NO_CHANGE,
+                                        RWF_CODE_JIT_CONFLATION_STARTED, text);
     if (!send_status(core, item, watch, &state))
         return false;
     w->flags |= P2PS_WATCH_CONFLATED;

@@ -375,6 +375,26 @@ static void a_state_comes_behind_what_waits(void **state)
     assert_holds(pair);
 }
 
+static void merged_updates_of_before_it_was_suspect_are_told(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    has_used(c, 100);
+    quotes(pair, "IBM.N", 3);
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_OPEN, RWF_DATA_SUSPECT,
+                    RWF_CODE_NONE);
+    pair_settle(pair);
+    reads(c);
+    assert_string_equal(pair_heard(c, 5), "IJU!");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_SUSPECT);
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), false);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IJU!ij");
+    assert_holds(pair);
+}
+
 static void a_stream_that_ends_takes_what_waits_with_it(void **state)
 {
     struct pair *pair = *state;
@@ -582,6 +602,7 @@ int main(void)
                                         pair_teardown),
         TEST(an_image_comes_behind_what_waits),
         TEST(a_state_comes_behind_what_waits),
+        TEST(merged_updates_of_before_it_was_suspect_are_told),
         TEST(a_stream_that_ends_takes_what_waits_with_it),
         TEST(a_paused_stream_gets_an_image_when_it_goes_on),
         cmocka_unit_test_setup_teardown(a_rate_that_was_chosen_does_not_wait, setup_with_rates,
