@@ -22,7 +22,7 @@
 #define FAULT_LATE_MAX     256u /* answers to login, directory and dictionary that are delayed */
 #define FAULT_SEEN_MAX     1024u
 #define FAULT_BURST_MAX    2000u /* updates of one call */
-#define FAULT_PLAY_MAX     1000u /* statements of one call */
+#define FAULT_PLAY_MAX     256u  /* statements of one call */
 #define FAULT_NEVER        UINT64_MAX
 
 /* What a client did. `client` is the owner's number of the connection. */
