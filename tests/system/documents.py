@@ -46,6 +46,7 @@ ELSEWHERE = [
      "the_audit_trail_shows_who_came_and_each_change"),
     (r"tools/rmdsaccess/README\.md", r"rmdsaccess ", "rmdsaccess_explains_the_access_file"),
     (r"docs/fault\.md", r"rmdsfault (serve|tell) ", "rmdsfault_takes_live_statements"),
+    (r".*", r"rmdsfault run ", "scenarios_of_faults_connections"),
     (r"tests/interop/README\.md", r"tests/interop/run\.sh|CHAIN_ONLY", "interop_chain_items"),
     (r"tests/sim/rrmp/README\.md", r"rrmpsim --seeds 1\.\.2000 --coverage", "rrmpsim_seeds"),
     (r"tools/wireshark/README\.md", r"tshark .*rssl\.lua", "wireshark_rssl"),
