@@ -244,6 +244,23 @@ static void compare_images(struct world *world, const struct proc *proc, uint32_
     }
 }
 
+/* Sooner than the end: a src_dist forgets those that have said nothing for a minute. */
+void cores_check_interest(struct world *world)
+{
+    for (uint32_t p = 0; p < world->plan.source_count; p++) {
+        const struct proc *proc = &world->procs[p];
+        for (uint32_t i = 0; proc->is_alive && i < world->plan.item_count; i++) {
+            struct rrmp_source_item info;
+            uint32_t holders = holders_of(world, proc, i);
+            if (at_source(proc, i, &info) && info.requester_count > holders)
+                world_fail(world, "R6",
+                           "source %u item %u: %u bits of interest, %u holders, 20 s "
+                           "after the faults",
+                           p, i, info.requester_count, holders);
+        }
+    }
+}
+
 static void check_source(struct world *world, const struct proc *proc)
 {
     const struct srcdist_core_stats *stats = srcdist_core_stats(proc->srcdist);
@@ -293,6 +310,9 @@ static void check_sink(struct world *world, const struct proc *proc)
     if (core->mounts_now != clients || core->watches_now != streams)
         world_fail(world, "R6", "p2ps %u: %u watches of %u clients, there are %u of %u",
                    proc->number, core->watches_now, core->mounts_now, streams, clients);
+    if (world->plan.drains_meanwhile && stats->records_lost)
+        world_fail(world, "R2", "p2ps %u: %llu records are missing, and the network lost none",
+                   proc->number, (unsigned long long)stats->records_lost);
     if (stats->held_bytes_now || stats->posts_now)
         world_fail(world, "R6", "p2ps %u: %zu bytes held, %u posts", proc->number,
                    stats->held_bytes_now, stats->posts_now);

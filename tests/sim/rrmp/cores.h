@@ -267,6 +267,7 @@ extern const struct proc_ops core_sink_ops;
 void cores_look(struct world *world);
 /* The image of an item, by the engine's number, that the src_dist keeps. False: none. */
 bool core_source_image(const struct proc *proc, uint32_t item, struct content *out);
+void cores_check_interest(struct world *world);
 void cores_check_end(struct world *world);
 
 /* ---- experiment.c ---- */

@@ -421,6 +421,8 @@ static uint8_t *ring_reserve(void *context, const struct backbone_target *target
     if (ring->proc->session == 0 || length > MESSAGE_MAX ||
         ring->proc->ring_used + length > ring->world->plan.ring_bytes) {
         ring->world->coverage->ring_full++;
+        if (ring->world->plan.drains_meanwhile && md_prng_below(&ring->world->random, 2))
+            ring->proc->ring_used /= 2;
         return NULL;
     }
     ring->target = *target;

@@ -199,6 +199,59 @@ static void losses_unicast(struct world *world)
     world->plan.delay_ns = 20 * MS;
 }
 
+static void slow_ring(struct world *world)
+{
+    plan_calm(world);
+    world->plan.ring_bytes = 10000;
+    world->plan.ring_rate = 14000;
+}
+
+/* Nothing follows a loss for a while, neither of the same item nor of the service: only what the
+ * engines say of themselves tells of it, and what they ask may be lost, too. */
+static void little_traffic(struct world *world)
+{
+    plan_calm(world);
+    plan_cores(world);
+    world->plan.item_count = 30;
+    world->plan.updates_per_s = 3;
+    world->plan.churn_per_s = 10;
+    world->plan.busy_ns = 20 * SEC;
+    world->plan.loss_ppm = 40000;
+    world->plan.unicast_loss_ppm = 40000;
+    world->plan.loss_run = 3;
+    world->plan.core.has_silent_privates = true;
+}
+
+/* Processes die with requests under way, which arrive after the news of their end. */
+static void requests_of_the_dead(struct world *world)
+{
+    plan_calm(world);
+    plan_cores(world);
+    world->plan.kills = 12;
+    world->plan.sink_count = 4;
+    world->plan.source_count = 1;
+    world->plan.delay_ns = 50 * MS;
+    world->plan.churn_per_s = 100;
+    world->plan.core.consumers = 4;
+    world->plan.core.checks_interest = true;
+}
+
+/* A daemon makes room in the ring of a process while the process has a turn. */
+static void ring_drained_meanwhile(struct world *world)
+{
+    slow_ring(world);
+    plan_cores(world);
+    world->plan.ring_bytes = 3000;
+    world->plan.ring_rate = 40000;
+    world->plan.updates_per_s = 200;
+    world->plan.churn_per_s = 60;
+    world->plan.stalls = 6;
+    world->plan.drains_meanwhile = true;
+    world->plan.core.service_downs = 3;
+    world->plan.core.item_ends = 3;
+    world->plan.group_changes_per_s = 2;
+}
+
 static void restarts(struct world *world)
 {
     plan_calm(world);
@@ -259,13 +312,6 @@ static void provider_lost(struct world *world)
     plan_calm(world);
     world->plan.provider_losses = 5;
     world->plan.source_count = 2;
-}
-
-static void slow_ring(struct world *world)
-{
-    plan_calm(world);
-    world->plan.ring_bytes = 10000;
-    world->plan.ring_rate = 14000;
 }
 
 static void slow_consumers(struct world *world)
@@ -440,6 +486,9 @@ static const struct scenario {
     { "provider_lost", provider_lost, false, false },
     { "slow_ring", slow_ring, false, false },
     { "slow_consumers", slow_consumers, true, false },
+    { "little_traffic", little_traffic, true, false },
+    { "requests_of_the_dead", requests_of_the_dead, true, false },
+    { "ring_drained_meanwhile", ring_drained_meanwhile, true, false },
     { "broadcast", broadcast, true, false },
     { "services_forgotten", services_forgotten, true, false },
     { "filters", filters, true, false },

@@ -337,7 +337,7 @@ void providers_private_update(struct world *world)
         &outside->providers[md_prng_below(&world->random, outside->provider_count)];
     uint32_t slot = md_prng_below(&world->random, PROVIDER_PRIVATES);
 
-    if (p->is_ready && p->privates[slot].id)
+    if (p->is_ready && p->privates[slot].id && !world->plan.core.has_silent_privates)
         update_say(p, p->privates[slot].id, p->privates[slot].item, ++p->privates[slot].counter,
                    true);
 }

@@ -9,6 +9,7 @@
 #include "world.h"
 
 #define CALM_NS  (12 * SEC) /* after the last fault, updates going on */
+#define REST_NS  (20 * SEC) /* after the last fault, until interest equals open items: R6 */
 #define QUIET_NS (80 * SEC) /* and then without any: lingers end, the dead are forgotten */
 
 void world_fail(struct world *world, const char *rule, const char *format, ...)
@@ -466,6 +467,10 @@ static bool run_seed(const struct options *options, struct coverage *coverage, u
     if (world->outside) {
         consumers_calm(world);
         experiment_calm(world);
+    }
+    if (world->plan.core.checks_interest) {
+        run_until(world, world->calm_ns + REST_NS);
+        cores_check_interest(world);
     }
     run_until(world, world->calm_ns + CALM_NS + QUIET_NS);
     if (!world->failure[0])

@@ -81,7 +81,9 @@ struct core_plan {
     bool sink_cache;
     bool authority_is_late;
     uint32_t crowd;
-    uint64_t forget_ns; /* serviceForget; 0: never */
+    uint64_t forget_ns;       /* serviceForget; 0: never */
+    bool checks_interest;     /* 20 s after the last fault, not at the end alone */
+    bool has_silent_privates; /* providers say nothing on private streams but their image */
     bool is_mirrored; /* all sources stand in for each other, and all providers number alike */
     /* expected over the run */
     uint32_t silences;
@@ -121,7 +123,8 @@ struct plan {
     uint32_t posts_per_s;
     uint32_t ring_bytes; /* outbound ring, drained at ring_rate */
     uint64_t ring_rate;
-    uint32_t stalls; /* of the daemon behind an outbound ring */
+    uint32_t stalls;       /* of the daemon behind an outbound ring */
+    bool drains_meanwhile; /* it takes from a full ring while the process runs */
     bool source_cache;
     bool unicast_images;
     uint32_t gap_log;
