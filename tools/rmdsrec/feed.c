@@ -258,8 +258,10 @@ int feed_start(struct feed *feed)
 
 void feed_stop(struct feed *feed)
 {
+    bool is_urgent = feed->is_over || feed->state <= FEED_LOGIN;
+
     feed->is_over = true;
-    if (feed->link)
+    if (feed->link && !is_urgent)
         link_close(feed->link);
     else
         md_loop_stop(feed->loop);

@@ -50,7 +50,8 @@ static void help(const struct row *rows, size_t count)
         printf("  %-20s %s\n", left, option->help);
     }
     printf("\nAll options may be written with two dashes. Exit codes: 0 well, 1 options, 2 a "
-           "file,\n3 not logged in or a port in use, 4 not every item was open, 5 something is lost or damaged.\n"
+           "file,\n3 not logged in or a port in use, 4 not every item was open, 5 something is "
+           "lost or damaged.\n"
            "See " PROGRAM "(1).\n");
 }
 

@@ -131,6 +131,23 @@ static bool list_items(struct player *player, const struct player_config *config
 
 /* ---- open and close ---- */
 
+/* Whether a new name is for one service that there is; else told. */
+static bool is_renamed(const struct player *player, const char *as)
+{
+    const char *equals = as ? strchr(as, '=') : NULL;
+
+    if (!as || (!equals && player->service_count == 1))
+        return true;
+    for (size_t i = 0; equals && i < player->service_count; i++) {
+        if (rwf_bytes_equal(rwf_bytes(as, (size_t)(equals - as)),
+                            rwf_text(player->services[i].recorded)))
+            return true;
+    }
+    fprintf(stderr, PROGRAM ": -as %s: the recording has %s\n", as,
+            equals ? "no such service" : "several services; give OLD=NEW");
+    return false;
+}
+
 static bool load(const struct player_config *config, struct player *player)
 {
     struct cache_config cache = { .field_type = field_type,
@@ -157,7 +174,7 @@ static bool load(const struct player_config *config, struct player *player)
         return false;
     }
     if (player->item_count > 0)
-        return true;
+        return is_renamed(player, config->as);
     fprintf(stderr, PROGRAM ": %s has none of these items\n", config->path);
     return false;
 }

@@ -213,6 +213,8 @@ static int report(struct replay *replay)
     printf("sent        %" PRIu64 " messages, %" PRIu64 " bytes, %" PRIu64 " images for %" PRIu64
            " requests\n",
            stats->messages, stats->bytes, stats->images, stats->requests);
+    printf("begun       with the images of %" PRIu64 " of %" PRIu64 " chunks\n",
+           rec_folder_chunks_read(replay->player.folder), facts.chunks);
     if (stats->errors > 0)
         printf("errors      %" PRIu64 " messages\n", stats->errors);
     source_print_damages(replay->player.source.reader, stdout);

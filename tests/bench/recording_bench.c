@@ -1,0 +1,245 @@
+/* recording_bench.c - what a recorded update costs in bytes and in time. */
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * usage: recording_bench [OPTION]...
+ *
+ *   -i ITEMS      items (1000)
+ *   -n UPDATES    updates (2000000)
+ *   -l LEVEL      of the compression (3)
+ *   -h            this text
+ *
+ * Updates of 12 fields, a random walk with a seed: prices by a tick or none, sizes, times, a volume
+ * that grows.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/err.h"
+#include "base/prng.h"
+#include "recording/images.h"
+#include "recording/writer.h"
+
+#define GAP_NS    10000u /* between two updates: 100,000 a second */
+#define SIZES     9u
+#define FIELDS    12u
+#define ITEMS_MAX 1000000
+
+struct quote {
+    int64_t bid, last;
+    uint64_t volume;
+    uint32_t number;
+};
+
+struct bench {
+    struct md_prng prng;
+    struct quote *quotes;
+    struct rec_chunk *chunk;
+    struct rec_file *file;
+    uint64_t bytes, plain, at_ns;
+    double compressing_ns;
+};
+
+_Noreturn static void fail(const char *what)
+{
+    fprintf(stderr, "recording_bench: %s\n", what);
+    exit(1);
+}
+
+static double cpu_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &ts);
+    return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+/* ---- a disk that forgets ---- */
+
+static int write_nowhere(void *context, const uint8_t *head, size_t head_length,
+                         const uint8_t *bytes, size_t length)
+{
+    struct bench *bench = context;
+
+    (void)head;
+    (void)bytes;
+    bench->bytes += head_length + length;
+    return MD_OK;
+}
+
+static struct rec_chunk *take(void *context)
+{
+    return ((struct bench *)context)->chunk;
+}
+
+static void give(void *context, struct rec_chunk *chunk)
+{
+    struct bench *bench = context;
+    double begin_ns = cpu_ns();
+
+    if (rec_file_add(bench->file, chunk) != MD_OK)
+        fail("a chunk is not written");
+    bench->compressing_ns += cpu_ns() - begin_ns;
+}
+
+/* ---- data ---- */
+
+static void add_real(struct rwf_encoder *enc, int16_t id, int64_t cents)
+{
+    const struct rwf_real real = { .value = cents, .hint = RWF_HINT_EXP_0 - 2 };
+
+    rwf_field_add_real(enc, id, &real);
+}
+
+static size_t encode(struct bench *bench, struct quote *quote, bool is_image, uint8_t *out,
+                     size_t size)
+{
+    struct md_prng *prng = &bench->prng;
+    uint64_t ms = bench->at_ns / 1000000;
+    struct rwf_encoder enc;
+    const struct rwf_msg msg = {
+        .msg_class = is_image ? RWF_CLASS_REFRESH : RWF_CLASS_UPDATE,
+        .domain = RWF_DOMAIN_MARKET_PRICE,
+        .stream_id = 7,
+        .container = RWF_TYPE_FIELD_LIST,
+        .flags = is_image ? RWF_REFRESH_COMPLETE | RWF_REFRESH_CLEAR_CACHE : 0,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+        .update_type = RWF_UPDATE_QUOTE,
+    };
+
+    quote->bid += (int64_t)md_prng_below(prng, 3) - 1;
+    if (md_prng_below(prng, 4) == 0) {
+        quote->last = quote->bid + md_prng_below(prng, 3);
+        quote->volume += 100u * (1 + md_prng_below(prng, SIZES));
+    }
+    rwf_encoder_init(&enc, out, size);
+    rwf_msg_start(&enc, &msg);
+    rwf_field_list_start(&enc, NULL);
+    add_real(&enc, 22, quote->bid);
+    add_real(&enc, 25, quote->bid + 1 + md_prng_below(prng, 2));
+    rwf_field_add_uint(&enc, 30, 100u * (1 + md_prng_below(prng, SIZES)));
+    rwf_field_add_uint(&enc, 31, 100u * (1 + md_prng_below(prng, SIZES)));
+    add_real(&enc, 6, quote->last);
+    rwf_field_add_uint(&enc, 178, 100u * (1 + md_prng_below(prng, SIZES)));
+    rwf_field_add_uint(&enc, 32, quote->volume);
+    add_real(&enc, 11, quote->last - 10000);
+    add_real(&enc, 12, quote->last | 127);
+    add_real(&enc, 13, quote->last & ~127ll);
+    rwf_field_add_uint(&enc, 1025, ms);
+    rwf_field_add_uint(&enc, 3887, ++quote->number);
+    rwf_field_list_finish(&enc);
+    rwf_msg_finish(&enc);
+    if (rwf_encoder_error(&enc) != RWF_OK)
+        fail("an update is not encoded");
+    return rwf_encoder_bytes(&enc).length;
+}
+
+/* ---- the run ---- */
+
+static void begin(struct bench *bench, uint32_t items)
+{
+    bench->prng = md_prng_init(1);
+    bench->at_ns = 1000000000;
+    bench->plain = 0;
+    for (uint32_t i = 0; i < items; i++)
+        bench->quotes[i] = (struct quote){ .bid = 1000 + md_prng_below(&bench->prng, 100000) };
+}
+
+/* CPU time of all messages: made, and recorded if there is a keeper. */
+static double feed(struct bench *bench, struct rec_keeper *keeper, const uint32_t *numbers,
+                   uint32_t items, uint64_t updates)
+{
+    uint8_t message[1000];
+
+    begin(bench, items);
+    double begin_ns = cpu_ns();
+    for (uint64_t i = 0; i < items + updates; i++) {
+        uint32_t item = i < items ? (uint32_t)i : md_prng_below(&bench->prng, items);
+        bench->at_ns += md_prng_below(&bench->prng, 2 * GAP_NS);
+        const struct rec_moment now = { .mono_ns = bench->at_ns, .wall_ns = bench->at_ns };
+        size_t length = encode(bench, &bench->quotes[item], i < items, message, sizeof(message));
+        bench->plain += length;
+        if (!keeper)
+            continue;
+        rec_keeper_message(keeper, now, numbers[item], rwf_bytes(message, length));
+        if (i % 10000 == 0)
+            rec_keeper_tick(keeper, now);
+    }
+    return cpu_ns() - begin_ns;
+}
+
+static void number_items(struct rec_keeper *keeper, uint32_t *numbers, uint32_t items)
+{
+    for (uint32_t i = 0; i < items; i++) {
+        char name[24];
+        snprintf(name, sizeof(name), "ITEM%u.O", i);
+        const struct rec_key key = { .domain = 6,
+                                     .service = rwf_text("S"),
+                                     .name = rwf_text(name) };
+        numbers[i] = rec_keeper_item(keeper, &key);
+    }
+}
+
+static void run(struct bench *bench, uint32_t items, uint64_t updates, int level)
+{
+    static const struct rec_writer_ops ops = { take, give };
+    const struct rec_disk disk = { bench, write_nowhere };
+    const struct rec_file_info info = { .part = 0 };
+    struct rec_writer writer;
+    struct rec_keeper *keeper;
+    uint32_t *numbers = calloc(items, sizeof(*numbers));
+
+    rec_writer_init(&writer, &ops, bench);
+    const struct rec_keeper_config config = { .writer = &writer, .image_every_ns = 60000000000ull };
+    if (!numbers || rec_keeper_create(&config, &keeper) != MD_OK ||
+        rec_chunk_create(&bench->chunk) != MD_OK ||
+        rec_file_create(level, &disk, &bench->file) != MD_OK ||
+        rec_file_start(bench->file, 1, &info) != MD_OK)
+        fail("out of memory");
+    number_items(keeper, numbers, items);
+    double n = (double)(items + updates);
+    double making_ns = feed(bench, NULL, numbers, items, updates);
+    double all_ns = feed(bench, keeper, numbers, items, updates);
+    double recording_ns = all_ns - making_ns - bench->compressing_ns;
+    rec_writer_flush(&writer, false);
+    if (rec_file_end(bench->file) != MD_OK)
+        fail("the file is not ended");
+    printf("%u items, %llu updates of %u fields, level %d\n", items, (unsigned long long)updates,
+           FIELDS, level);
+    printf("bytes       %.1f in a file for %.1f of a message, with images and index\n",
+           (double)bench->bytes / n, (double)bench->plain / n);
+    printf("time        %.3f us of CPU to record, %.3f us to compress\n", recording_ns / n / 1e3,
+           bench->compressing_ns / n / 1e3);
+    rec_keeper_destroy(keeper);
+    rec_file_destroy(bench->file);
+    rec_chunk_destroy(bench->chunk);
+    free(numbers);
+}
+
+int main(int argc, char **argv)
+{
+    struct bench bench = { .bytes = 0 };
+    long items = 1000, updates = 2000000, level = 3;
+    int option;
+
+    while ((option = getopt(argc, argv, "i:n:l:h")) != -1) {
+        if (option == 'i')
+            items = strtol(optarg, NULL, 10);
+        else if (option == 'n')
+            updates = strtol(optarg, NULL, 10);
+        else if (option == 'l')
+            level = strtol(optarg, NULL, 10);
+        else
+            fail("options: -i ITEMS -n UPDATES -l LEVEL");
+    }
+    if (items < 1 || items > ITEMS_MAX || updates < 1 || level < 1 || level > 19)
+        fail("-i, -n and -l are numbers; a level is 1 to 19");
+    bench.quotes = calloc((size_t)items, sizeof(*bench.quotes));
+    if (!bench.quotes)
+        fail("out of memory");
+    run(&bench, (uint32_t)items, (uint64_t)updates, (int)level);
+    free(bench.quotes);
+    return 0;
+}
