@@ -79,7 +79,7 @@ void p2ps_worker_look_behind(struct p2ps_worker *worker, uint64_t now_ns)
         struct attach_counters now;
 
         attach_counters(worker->networks[i].attach, &now);
-        if (now.behind >= most.behind)
+        if (now.behind_max && now.behind * most.behind_max >= most.behind * now.behind_max)
             most = now;
     }
     p2ps_core_lag(worker->core, now_ns, most.behind, most.behind_max);

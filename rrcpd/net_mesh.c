@@ -42,7 +42,7 @@ static bool is_shown(const struct net_mesh_row *row, const struct rrcp_mesh_info
 
 static void write_row(struct net *net, struct net_mesh_row *row, const struct rrcp_mesh_info *info)
 {
-    char text[STATS_STRING_BYTES];
+    char text[STATS_STRING_BYTES + 32];
     char since[16];
     struct tm tm;
     uint64_t ago_ns = info->since_ns ? md_clock_mono_ns() - info->since_ns : 0;

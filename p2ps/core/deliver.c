@@ -372,7 +372,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
         return;
     core->pace_skips = held;
     bool is_judged = p2ps_entitle_update(core, &record, &perm);
-    if (core->merging_now)
+    if (core->merging_now && !(held & 1u)) /* behind: all wait in one place of the item */
         p2ps_slow_spell(core, &record);
     p2ps_image_update(core, event, &record, is_judged);
     if (p2ps_entries_are_locked(core, &record))

@@ -66,7 +66,7 @@ void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint
         return;
     }
     lag->bytes = bytes > lag->bytes ? bytes : lag->bytes;
-    if (bytes <= lag->max / END_SHARE)
+    if (bytes <= max / END_SHARE)
         end(core);
 }
 
@@ -93,7 +93,8 @@ static void resume_item(struct p2ps_core *core, uint32_t item)
         const struct p2ps_watch *w = &it->watches[i];
 
         if (w->state != P2PS_WATCH_STEP || !(w->flags & P2PS_WATCH_CONFLATED) ||
-            core->clients[w->client].is_merging)
+            (core->clients[w->client].is_merging &&
+             p2ps_backlog_find(core, w->client, w->stream_id) != P2PS_NONE))
             continue;
         core->lag.streams++;
         p2ps_watch_fine(core, item, i);

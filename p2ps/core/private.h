@@ -201,6 +201,7 @@ struct p2ps_client {
     bool is_asking : 1;             /* the answer to its login, or to its new token, is awaited */
     bool ends_with_certificate : 1; /* `expires_s` is that one's end */
     bool has_token : 1;             /* it came by one */
+    bool is_owed_first : 1;         /* images and states go before what waits, in this turn */
     bool has_position : 1;          /* and counted there, as one of its user's */
     bool is_parked;                 /* its requests wait for a token */
     bool is_parked_listed;          /* in the list of those */

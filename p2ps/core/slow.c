@@ -257,6 +257,14 @@ static bool is_passed_by(const struct p2ps_client *c, const struct p2ps_watch *w
     return w->flags & (P2PS_WATCH_PAUSED | P2PS_WATCH_STANDBY) || c->pause_all == P2PS_PAUSE_ALL;
 }
 
+/* An image takes its place; it comes in parts. */
+static void never_fits(struct p2ps_core *core, struct p2ps_watch *w)
+{
+    core->stats.conflated++;
+    p2ps_backlog_drop(core, w, true);
+    p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
+}
+
 /* Sends all of an entry. False: no room, the rest waits, or the watch has ended. */
 static bool send(struct p2ps_core *core, uint32_t number)
 {
@@ -274,8 +282,13 @@ static bool send(struct p2ps_core *core, uint32_t number)
     while (entry->waits) {
         struct rwf_bytes update = p2ps_backlog_head(entry, &is_merged);
 
-        if ((is_merged && !p2ps_watch_conflated(core, item, watch)) || !put(core, item, w, update))
+        if (is_merged && !p2ps_watch_conflated(core, item, watch))
             return false;
+        if (!put(core, item, w, update)) {
+            if (core->clients[w->client].front->fill(core->clients[w->client].self) == 0)
+                never_fits(core, w);
+            return false;
+        }
         p2ps_backlog_pop(core, number);
         p2ps_lost_unreadable(core, item);
         p2ps_lost_unmade(core, item);
@@ -321,6 +334,8 @@ static void resume(struct p2ps_core *core, uint32_t client)
         struct p2ps_watch *w = &core->items[item].watches[watch];
 
         if (c->front->fill(c->self) >= core->config.owed_fill_percent)
+            return;
+        if (entry->lost > 0 && !p2ps_watch_conflated(core, item, watch))
             return;
         p2ps_backlog_forget(core, w);
         p2ps_watch_fine(core, item, watch);

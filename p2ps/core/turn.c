@@ -120,9 +120,15 @@ void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t clie
     c->slow_since_ns = now_ns;
     if (c->directory_owed)
         p2ps_directory_owed(core, client);
-    p2ps_slow_drain(core, client);
+    /* By turns: what waits without end must not keep images and states from the other streams. */
+    if (c->front->fill(c->self) < core->config.owed_fill_percent)
+        c->is_owed_first = !c->is_owed_first;
+    if (!c->is_owed_first)
+        p2ps_slow_drain(core, client);
     p2ps_watches_give_owed(core, client);
     bool waits = core->wait_count > 0 && p2ps_dictionaries_go_on(core, client);
+    if (c->is_owed_first)
+        p2ps_slow_drain(core, client);
     if (c->owed_count == 0 && !c->directory_owed && !waits && p2ps_slow_has_ended(core, client)) {
         c->is_slow = false;
         core->stats.mounts_slow_now--;

@@ -146,7 +146,8 @@ bool p2ps_watch_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
     /* It has become suspect behind the updates that wait: its client hears that later. */
     bool is_ok = it->data_state == RWF_DATA_OK;
-    if (!(w->flags & P2PS_WATCH_HAD_IMAGE) || (!is_ok && !(w->flags & P2PS_WATCH_BEHIND)) ||
+    if (!(w->flags & P2PS_WATCH_HAD_IMAGE) ||
+        (!is_ok && !(w->flags & P2PS_WATCH_BEHIND) && !lost) ||
         (w->flags & P2PS_WATCH_CONFLATED && !lost))
         return true;
     conflation_text(core, w->client, lost, text);
@@ -437,7 +438,8 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
         struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
         p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_STATUS);
         if (w->flags & P2PS_WATCH_CONFLATED && it->data_state == RWF_DATA_OK &&
-            !core->clients[w->client].is_merging)
+            (!core->clients[w->client].is_merging ||
+             p2ps_backlog_find(core, w->client, w->stream_id) == P2PS_NONE))
             tell_resumed(core, item, at);
         else
             p2ps_watch_status(core, item, at, &state);

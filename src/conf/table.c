@@ -190,7 +190,8 @@ const struct md_conf_row md_conf_rows[] = {
       "Rates that consumers may choose by the QoS of a request, up to 8: milliseconds (60000 at "
       "most), or jit. Empty: none. They are added to what each service offers." },
     { "conflateExempt", DAEMON, P2PS, 0, LIST("2,6,7,9,11"),
-      "Update types that are never merged, for those who have chosen a rate (conflateRates) and for "
+      "Update types that are never merged, for those who have chosen a rate (conflateRates) and "
+      "for "
       "slow clients: TRADE, CLOSING_RUN, CORRECTION, QUOTES_TRADE, VERIFY." },
     { "conflateExemptFields", DAEMON, P2PS, 0, LIST(""),
       "Fields; an update that has one of them is never merged, as those of conflateExempt." },

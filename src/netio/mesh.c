@@ -149,7 +149,7 @@ static enum verdict refused(struct mesh_io *mesh, struct place at)
 
         is_too_big = room > 0 && room < message->msg_iov[0].iov_len;
     }
-    if (message->msg_iovlen > 1 && !is_too_big) {
+    if (message->msg_iovlen > 1 && !is_too_big && udp_is_no_gso(error)) {
         mesh->udp.paths[0].has_gso = false;
         return REBUILD;
     }
@@ -157,6 +157,7 @@ static enum verdict refused(struct mesh_io *mesh, struct place at)
     if (is_too_big) {
         counters->send_too_big += message->msg_iovlen;
         counters->too_big_to = to;
+        udp_send_anyway(&mesh->udp.paths[0], message);
     } else {
         counters->send_errors += message->msg_iovlen;
     }

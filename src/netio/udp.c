@@ -105,6 +105,25 @@ bool udp_is_full(int error)
     return error == EAGAIN || error == EWOULDBLOCK || error == ENOBUFS || error == EINTR;
 }
 
+bool udp_is_no_gso(int error)
+{
+    return error == EIO || error == EINVAL;
+}
+
+void udp_send_anyway(const struct udp_path *path, const struct msghdr *message)
+{
+    bool is_v4 = path->local.ss_family == AF_INET;
+    int level = is_v4 ? IPPROTO_IP : IPPROTO_IPV6;
+    int option = is_v4 ? IP_MTU_DISCOVER : IPV6_MTU_DISCOVER;
+    int probe = is_v4 ? IP_PMTUDISC_PROBE : IPV6_PMTUDISC_PROBE;
+    int heed = is_v4 ? IP_PMTUDISC_DO : IPV6_PMTUDISC_DO;
+
+    if (setsockopt(path->unicast_fd, level, option, &probe, sizeof(probe)) != 0)
+        return;
+    (void)sendmsg(path->unicast_fd, message, MSG_DONTWAIT | MSG_NOSIGNAL);
+    (void)setsockopt(path->unicast_fd, level, option, &heed, sizeof(heed));
+}
+
 /*
  * The first message was refused. 1: skip it (it is lost, as any packet may be), 0: no room now,
  * -1: the path cannot segment after all; build the messages anew without.
@@ -112,20 +131,24 @@ bool udp_is_full(int error)
 static int refused(struct udp_io *udp, struct udp_path *path, int m)
 {
     struct net_packet_counters *counters = &udp->io.counters;
+    int error = errno;
 
-    if (udp_is_full(errno)) {
+    if (udp_is_full(error)) {
         counters->send_full++;
         return 0;
     }
-    if (udp->out_packets[m] > 1 && path->has_gso) {
+    /* One peer of a mesh that cannot be reached says nothing of the path to the others. */
+    if (udp->out_packets[m] > 1 && path->has_gso && (!path->is_mesh || udp_is_no_gso(error))) {
         path->has_gso = false;
         return -1;
     }
-    if (errno == EMSGSIZE)
+    if (error == EMSGSIZE)
         counters->send_too_big++;
     else
         counters->send_errors++;
-    counters->send_errno = (uint64_t)errno;
+    if (error == EMSGSIZE && path->is_mesh)
+        udp_send_anyway(path, &udp->out[m].msg_hdr);
+    counters->send_errno = (uint64_t)error;
     return 1;
 }
 

@@ -99,6 +99,16 @@ static bool is_of_the_link(const struct ifaddrs *entry)
     return v6->sin6_family == AF_INET6 && IN6_IS_ADDR_LINKLOCAL(&v6->sin6_addr);
 }
 
+/* The interface lo may have others, which each network reaches. */
+static bool is_loopback(const struct sockaddr *address)
+{
+    const struct sockaddr_in *v4 = (const void *)address;
+    const struct sockaddr_in6 *v6 = (const void *)address;
+
+    return address->sa_family == AF_INET ? ntohl(v4->sin_addr.s_addr) >> 24 == IN_LOOPBACKNET
+                                         : IN6_IS_ADDR_LOOPBACK(&v6->sin6_addr);
+}
+
 static void take_interface(struct udp_setup *setup, const struct ifaddrs *entry,
                            struct udp_path *path)
 {
@@ -113,7 +123,8 @@ static void take_interface(struct udp_setup *setup, const struct ifaddrs *entry,
     snprintf(path->name, sizeof(path->name), "%s", entry->ifa_name);
     print_address(entry->ifa_addr, text, sizeof(text));
     snprintf(report, sizeof(setup->report->interface[0]), "%s %s", path->name, text);
-    setup->report->is_loopback[setup->path_index] = entry->ifa_flags & IFF_LOOPBACK;
+    setup->report->is_loopback[setup->path_index] =
+        entry->ifa_flags & IFF_LOOPBACK && (!path->is_mesh || is_loopback(entry->ifa_addr));
     if (!is_v4)
         ((struct sockaddr_in6 *)&path->group)->sin6_scope_id = path->index;
 }

@@ -92,6 +92,12 @@ int udp_send_on_path(struct udp_io *udp, struct udp_path *path, const struct net
                      int count, bool *is_full);
 /* True: this errno says that there is no room now. */
 bool udp_is_full(int error);
+/* The kernel does not take a train of packets there. */
+bool udp_is_no_gso(int error);
+/* The packet is too big, the kernel says, and is sent none the less: a stranger may have told of a
+ * narrow path, and it believes him for ten minutes. What the interface cannot carry is refused
+ * again. */
+void udp_send_anyway(const struct udp_path *path, const struct msghdr *message);
 void udp_limits(const struct net_packet_io *io, struct net_packet_limits *out);
 void udp_local(const struct net_packet_io *io, int path, struct rrcp_address *out);
 void udp_close(struct net_packet_io *io);

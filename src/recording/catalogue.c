@@ -246,8 +246,9 @@ int rec_catalogue_index(struct rec_catalogue *catalogue, struct rwf_bytes index,
         rec_key_get(&rd, &key);
         masks[i].records = md_rd_u64(&rd);
         masks[i].images = md_rd_u64(&rd);
-        rc =
-            md_rd_ok(&rd) ? rec_catalogue_item(catalogue, masks[i].number, &key) : MD_ERR_MALFORMED;
+        /* In order, so each number comes once. */
+        bool is_good = md_rd_ok(&rd) && (i == 0 || masks[i].number > masks[i - 1].number);
+        rc = is_good ? rec_catalogue_item(catalogue, masks[i].number, &key) : MD_ERR_MALFORMED;
     }
     if (rc != MD_OK) {
         free(masks);

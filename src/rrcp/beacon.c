@@ -374,7 +374,9 @@ void rrcp_solicit_input(struct rrcp *r, const struct rrcp_peer *peer,
         rrcp_drop(r, RRCP_DROP_TARGET);
         return;
     }
-    if (!peer && r->config.mesh.is_on && !rrcp_mesh_knows(r, arrival)) {
+    /* A node for which there is no room gets no answer either: it would take us for a peer. */
+    if (!peer && r->config.mesh.is_on &&
+        (!rrcp_mesh_knows(r, arrival) || r->live_count >= r->config.peers_max)) {
         rrcp_drop(r, RRCP_DROP_UNKNOWN);
         return;
     }

@@ -18,7 +18,7 @@
  */
 
 #define PROBE_RATE    10 /* a second, to all addresses together */
-#define PROBE_BURST   10
+#define PROBE_BURST   1
 #define PROBE_NS_MIN  (100 * RRCP_MS) /* to one address; doubled up to the longest */
 #define PROBE_NS_MAX  (1 * RRCP_S)
 #define FORGET_NS     (600 * RRCP_S) /* a learnt address without a peer */

@@ -492,6 +492,9 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     if (input_is_empty) {
         instances_check(sink);
         sink_resume_tick(sink);
+    } else if (sink->hold_ns != RRMP_NEVER &&
+               now_ns >= sink->hold_ns + sink->config.resume_hold_ns) {
+        sink_resume_tick(sink); /* never idle, it is told twice as late, but told */
     }
     directory_events(sink);
     sink_loss_tick(sink);

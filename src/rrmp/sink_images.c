@@ -298,6 +298,10 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
         sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
         return;
     }
+    /* A BIND to all for a status of the item: the replay under way ends by its own last part. */
+    if (bind->tag == 0 && item->state == RRMP_SINK_FILLING && item->handle == bind->handle &&
+        sink_work_of(sink, item)->is_replay)
+        return;
     if (is_replay)
         sink_replay_bind(sink, instance, number, bind);
     else

@@ -183,6 +183,11 @@ static void replay_complete(struct rrmp_sink *sink, uint32_t number)
     work->tries = 0;
     work->is_replay = false;
     slot->bits = SLOT_MAPPED | SLOT_STEP;
+    struct sink_place *place = place_of(sink, item);
+    /* First: what was held meanwhile may make it suspect again. */
+    if (item->suspect_sent || place->is_doubted)
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_OK, RRMP_CODE_FAILOVER_COMPLETED, none);
+    item->suspect_sent = place->is_doubted = false;
     sink_place_pass_chain(sink, number, &work->held);
     sink_chain_put_event(sink, &work->held);
     sink_timer_cancel(sink, number);
@@ -190,10 +195,6 @@ static void replay_complete(struct rrmp_sink *sink, uint32_t number)
     sink_item_set_state(sink, number, RRMP_SINK_LIVE);
     item->is_resuming = false;
     item->is_multicast = sink->config.prefers_multicast;
-    struct sink_place *place = place_of(sink, item);
-    if (item->suspect_sent || place->is_doubted)
-        sink_item_tell(sink, number, RRMP_STATE_OPEN_OK, RRMP_CODE_FAILOVER_COMPLETED, none);
-    item->suspect_sent = place->is_doubted = false;
     set_regrouped(sink, item, true);
     sink->stats.resumed++;
     item->wants_image = item->wants_more;

@@ -260,7 +260,8 @@ static void keep(struct srcdist_core *core, struct srcdist_followed *followed, u
         .type = type,
         .position = followed->position,
     };
-    memcpy(kept->bytes, message.data, message.length);
+    if (message.length)
+        memcpy(kept->bytes, message.data, message.length);
     if (message.length >= 8)
         rwf_patch_stream_id(kept->bytes, 0);
     followed->last = kept;

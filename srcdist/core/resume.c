@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "cache/cache.h"
 #include "item.h"
 #include "rate.h"
 #include "replay.h"
@@ -91,7 +92,10 @@ static bool is_ready(const struct srcdist_core *core, uint32_t item)
 {
     const struct srcdist_item *it = &core->items[item];
 
-    return it->is_followed && it->state == SRCDIST_ITEM_OPEN && !it->suspect_sent &&
+    /* The state of a group stands in the image alone. */
+    bool is_good = !it->image || cache_image_state(it->image).data_state == RWF_DATA_OK;
+
+    return it->is_followed && it->state == SRCDIST_ITEM_OPEN && !it->suspect_sent && is_good &&
            !it->is_in_parts;
 }
 
@@ -196,8 +200,7 @@ void srcdist_resume_event(struct srcdist_core *core, const struct rrmp_source_ev
         return;
     }
     srcdist_replay_of(core, event->item)->waiting++;
-    core->resumes[core->resume_count++] = resume;
-    srcdist_resumes_pump(core);
+    core->resumes[core->resume_count++] = resume; /* the turn settles all that came in it */
 }
 
 void srcdist_resume_forget(struct srcdist_core *core, uint32_t item)

@@ -504,7 +504,8 @@ void srcdist_service_status(struct srcdist_core *core, uint32_t service,
 {
     struct srcdist_service *s = &core->services[service];
     /* Its last provider may just be going: p2ps look for another source at once. */
-    bool is_up = s->is_up && srcdist_service_provider(core, service) != SRCDIST_NONE;
+    bool is_up = s->is_up && (!s->config.mirror_sequence ||
+                              srcdist_service_provider(core, service) != SRCDIST_NONE);
     struct rrmp_svcstate status = {
         .state = rwf_state_byte(state->stream_state, state->data_state),
         .code = state->code,

@@ -55,8 +55,10 @@ static const char usage[] =
     "  -version       version and what is built in\n"
     "  -help          this text (also -h)\n"
     "\n"
-    "All options may be written with two dashes. Exit codes: 1 no, something differs, a trail that\n"
-    "was changed, or the command line; 2 a file cannot be read or has mistakes, or permission data\n"
+    "All options may be written with two dashes. Exit codes: 1 no, something differs, a trail "
+    "that\n"
+    "was changed, or the command line; 2 a file cannot be read or has mistakes, or permission "
+    "data\n"
     "cannot be read.\n";
 
 static int audit(const struct md_option_list *words, const char *from, const char *to)

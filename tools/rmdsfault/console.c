@@ -194,8 +194,11 @@ static bool address_of(const char *path, struct sockaddr_un *address)
 /* A socket to which nobody listens is left over and goes. */
 static void remove_old(const struct sockaddr_un *address)
 {
-    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    struct stat there;
 
+    if (lstat(address->sun_path, &there) != 0 || !S_ISSOCK(there.st_mode))
+        return; /* a file that is no socket is not ours */
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0)
         return;
     if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&

@@ -132,7 +132,7 @@ static void on_item(struct conn *conn, const struct rwf_msg *msg)
     if (omm_batch_start(&request, &batch) == RWF_OK) {
         while (omm_batch_next(&batch, &one) > 0) {
             copy_name(name, one);
-            event.stream_id++;
+            event.stream_id = (int32_t)((uint32_t)event.stream_id + 1);
             tell(conn, &event);
         }
     }

@@ -18,6 +18,7 @@
 #include "base/thread.h"
 
 #define CHUNKS_MAX 4096u
+#define PARTS_MAX  100000u /* of a series */
 
 struct queue {
     struct rec_chunk *chunks[CHUNKS_MAX];
@@ -156,6 +157,12 @@ static bool open_file(struct disk *disk)
     if (getrandom(&identity, sizeof(identity), 0) != (ssize_t)sizeof(identity))
         identity = info.wall_ns;
     disk->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+    /* A later file of an earlier series is passed by; the first one is refused to the user. */
+    while (disk->fd < 0 && errno == EEXIST && disk->part > 0 && disk->part < PARTS_MAX) {
+        info.part = ++disk->part;
+        name_of(disk, path, sizeof(path));
+        disk->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
+    }
     if (disk->fd < 0) {
         disk->error = errno;
         return false;

@@ -10,7 +10,8 @@
 #include "dictionary.h"
 #include "words.h"
 
-#define PART_MAX 60000u
+#define PART_MAX   60000u
+#define IMAGES_MAX (4ull << 30) /* bytes of all images of the moment */
 
 static unsigned field_type(void *context, int16_t id)
 {
@@ -150,9 +151,9 @@ static bool is_renamed(const struct player *player, const char *as)
 
 static bool load(const struct player_config *config, struct player *player)
 {
-    struct cache_config cache = { .field_type = field_type,
-                                  .context = player,
-                                  .keeps_pages = true };
+    struct cache_config cache = {
+        .field_type = field_type, .context = player, .bytes_max = IMAGES_MAX, .keeps_pages = true
+    };
     char error[512];
 
     player->dictionary = config->dict ? NULL : source_dictionary(player->source.reader);

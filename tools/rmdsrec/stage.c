@@ -135,7 +135,7 @@ static void item_request(struct listener *listener, const struct rwf_msg *msg)
     struct omm_item_request one = request;
     if (omm_batch_start(&request, &batch) == RWF_OK) {
         while (omm_batch_next(&batch, &name) > 0) {
-            one.stream_id++;
+            one.stream_id = (int32_t)((uint32_t)one.stream_id + 1);
             open_item(listener, &one, name);
         }
     }
