@@ -43,7 +43,7 @@ static void tell(struct fault_engine *engine, enum fault_act kind, bool is_on, u
 static void finish(struct fault_engine *engine, const struct fault_step *step, enum outcome outcome,
                    const char *why)
 {
-    char name[200], text[700];
+    char name[200], text[768];
 
     step_text(step, name, sizeof(name));
     if (outcome == DONE)

@@ -44,7 +44,7 @@ static void rename_service(struct play_service *service, const char *as)
     else if (equals && strlen(service->recorded) == old && memcmp(service->recorded, as, old) == 0)
         snprintf(service->name, sizeof(service->name), "%s", equals + 1);
     else
-        snprintf(service->name, sizeof(service->name), "%s", service->recorded);
+        memcpy(service->name, service->recorded, sizeof(service->name));
 }
 
 static struct play_service *take_service(struct player *player, struct rwf_bytes name,
