@@ -1,16 +1,14 @@
 /* recording_bench.c - what a recorded update costs in bytes and in time. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * usage: recording_bench [OPTION]...
+ * usage: tools/rmds bench recording [OPTION]...
  *
  *   -i ITEMS      items (1000)
  *   -n UPDATES    updates (2000000)
  *   -l LEVEL      of the compression (3)
- *   -h            this text
- *
- * Updates of 12 fields, a random walk with a seed: prices by a tick or none, sizes, times, a volume
- * that grows.
  */
+/* Updates of 12 fields, a random walk with a seed: prices by a tick or none, sizes, times, a volume
+ * that grows. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -78,6 +78,11 @@ class Recorder:
         return self.program.wait(), text
 
 
+def chunks_of(text):
+    found = re.search(r"chunks +(\d+),", text)
+    return int(found[1]) if found else 0
+
+
 def updates_of(text):
     found = re.search(r"messages +(\d+) updates, (\d+) refreshes", text)
     return (int(found[1]), int(found[2])) if found else (0, 0)
@@ -136,7 +141,7 @@ def a_killed_recorder_leaves_whole_chunks(publisher, folder):
     path = os.path.join(folder, "killed.rrec")
     recorder = Recorder(publisher.port, path)
     publisher.rate(2000)
-    recorder.wait_for(lambda text: updates_of(text)[0] > 2000)
+    recorder.wait_for(lambda text: updates_of(text)[0] > 2000 and chunks_of(text) > 2)
     recorder.end(signal.SIGKILL)
     publisher.rate(0)
     info = rmdsrec("info", path)
