@@ -15,7 +15,7 @@
  */
 #define RRMP_POSITION_KEPT 8u /* messages in a digest */
 
-/* What the caller reads from a message. */
+/* The caller reads these from a message. */
 struct rrmp_mark {
     bool has_number;
     uint32_t number;

@@ -24,7 +24,7 @@ struct srcdist_kept {
     uint8_t bytes[];
 };
 
-/* What is followed of an item. */
+/* The part of an item that is followed. */
 struct srcdist_followed {
     uint32_t next_free;
     uint32_t waiting; /* requesters that wait for an answer */

@@ -17,7 +17,7 @@
 
 #define MS 1000000ull
 
-/* What was ordered, a word and a number each: "login 0", "image A 0/1", ... */
+/* The orders, a word and a number each: "login 0", "image A 0/1", ... */
 static struct {
     struct fault_engine *engine;
     uint64_t now_ns;
@@ -148,7 +148,7 @@ static void come_in(void)
     event(FAULT_SEEN_DIRECTORY, 2, NULL);
 }
 
-/* What was ordered since the last call. */
+/* The orders since the last call. */
 static void ordered(const char *wanted)
 {
     assert_string_equal(bed.log, wanted);

@@ -426,7 +426,7 @@ static void an_answer_says_when_its_session_ends(void **state)
     assert_int_equal(answer.verdict, P2PS_AUTHORITY_DENY);
 }
 
-/* What is known of a login is not known of one that shows another certificate, or is plain. */
+/* A login that shows another certificate, or is plain, does not get a remembered answer. */
 static void a_login_that_comes_in_another_way_is_another_one(void **state)
 {
     struct p2ps_authority_question question = { .user = view("alice"), .password = view("x") };

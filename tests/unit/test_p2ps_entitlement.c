@@ -411,7 +411,7 @@ static void a_name_that_is_too_long_is_told_how_long_it_is(void **state)
     assert_string_equal(pair_stream(c, 1)->text, "the user name has 200 bytes, 127 are allowed");
 }
 
-/* Whose token it is, an access file says that is not in UTF-8. */
+/* An access file that is not in UTF-8 says whose token it is. */
 static void a_token_of_a_name_that_nobody_can_have_is_refused(void **state)
 {
     struct pair *pair = *state;

@@ -10,7 +10,7 @@
 
 static struct rates *exempt;
 
-/* What the core has noted last. */
+/* The last note of the core. */
 static struct {
     unsigned slow, keeps_up;
     char text[256];

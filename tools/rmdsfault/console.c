@@ -33,7 +33,7 @@ struct console {
     int listener;
     struct md_loop_fd *watch;
     struct talker talkers[TALKERS_MAX];
-    /* Whose statements are under way, in their order. */
+    /* The talkers whose statements are under way, in their order. */
     uint8_t senders[FAULT_STEPS_MAX];
     size_t first, count;
 };

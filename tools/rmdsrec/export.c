@@ -23,7 +23,10 @@ struct exporter {
     struct itemlist items; /* those that are wanted; none: all */
     bool *is_wanted;       /* by number, of those below `known` */
     uint32_t known;
-    char head[1200]; /* of the lines of a record */
+    char time[80]; /* the lines of a record begin with these */
+    struct rwf_bytes service, item;
+    unsigned domain;
+    const char *kind;
     char text[TEXT_MAX];
 };
 
@@ -50,7 +53,11 @@ static void put_text(FILE *out, const char *text, size_t length)
 
 static void put_line(struct exporter *exporter, const char *field, const char *value, size_t length)
 {
-    fprintf(exporter->out, "%s,%s,", exporter->head, field);
+    fprintf(exporter->out, "%s,", exporter->time);
+    put_text(exporter->out, (const char *)exporter->service.data, exporter->service.length);
+    (void)fputc(',', exporter->out);
+    put_text(exporter->out, (const char *)exporter->item.data, exporter->item.length);
+    fprintf(exporter->out, ",%u,%s,%s,", exporter->domain, exporter->kind, field);
     put_text(exporter->out, value, length);
     (void)fputc('\n', exporter->out);
 }
@@ -149,10 +156,11 @@ static void make_head(struct exporter *exporter, const struct rec_record *record
     if (!key)
         key = &none;
     source_print_time(record->wall_ns, time);
-    /* Names of items and services have no blanks, quotes or commas that have to be kept. */
-    snprintf(exporter->head, sizeof(exporter->head), "%s,%" PRIu64 ",%.*s,%.*s,%u,%s", time,
-             record->mono_ns, (int)key->service.length, (const char *)key->service.data,
-             (int)key->name.length, (const char *)key->name.data, key->domain, kind);
+    snprintf(exporter->time, sizeof(exporter->time), "%s,%" PRIu64, time, record->mono_ns);
+    exporter->service = key->service;
+    exporter->item = key->name;
+    exporter->domain = key->domain;
+    exporter->kind = kind;
 }
 
 static void put_message(struct exporter *exporter, const struct rec_record *record)
