@@ -16,6 +16,7 @@
 
 passed=0 failed=0 skipped=0
 skips=() failures=() unsteady=()
+ahead_folder='' ahead_pid=''
 
 # count_ctest STAGE REPORT [REPORT-OF-THE-SECOND-TIME]: add up what ctest wrote as JUnit.
 count_ctest() {
@@ -117,11 +118,64 @@ run_ctest() { # PRESET ARGUMENT...
 }
 
 stage_release() {
-    configure_build release && run_ctest release "${ctest_labels[@]}"
+    configure_build release || return 1
+    [ -n "$pattern" ] || start_ahead
+    run_ctest release "${ctest_labels[@]}"
+}
+
+# Most tests wait more than they work. What needs nothing but a core is done beside them, at the lowest priority, one
+# after the other in the order of the stages: builds and the two slow judges. Its stage collects what came of it.
+start_ahead() {
+    ahead_folder=$RMDS_TMP/ahead
+    mkdir "$ahead_folder"
+    set -m # a process group of its own, which stop_ahead can end as a whole
+    work_ahead </dev/null >/dev/null 2>&1 &
+    ahead_pid=$!
+    set +m
+    trap 'stop_ahead; rm -rf "$RMDS_TMP"' EXIT
+    trap 'exit 130' INT TERM HUP
+}
+
+stop_ahead() {
+    kill -0 "$ahead_pid" 2>/dev/null || return 0
+    kill -- "-$ahead_pid" 2>/dev/null
+    wait "$ahead_pid" 2>/dev/null
+}
+
+work_ahead() {
+    trap - EXIT INT TERM HUP
+    renice -n 19 -p "$BASHPID" >/dev/null 2>&1
+    ahead asan configure_build asan
+    ahead tsan configure_build tsan tsan_tests
+    ahead fuzz configure_build fuzz fuzzers
+    ahead clang judge_by_clang
+    ahead clang-tidy judge_by_clang_tidy
+}
+
+ahead() { # NAME COMMAND...: what it printed, and how it ended, become files
+    local name=$1
+    shift
+    "$@" >"$ahead_folder/$name" 2>&1
+    echo $? >"$ahead_folder/$name.status"
+}
+
+# collect NAME COMMAND...: what COMMAND came to beside the tests; it runs here where nothing ran beside them.
+collect() {
+    local name=$1
+    shift
+    while kill -0 "$ahead_pid" 2>/dev/null && [ ! -s "$ahead_folder/$name.status" ]; do
+        sleep 0.5
+    done
+    if [ ! -s "$ahead_folder/$name.status" ]; then
+        "$@"
+        return
+    fi
+    cat "$ahead_folder/$name"
+    return "$(cat "$ahead_folder/$name.status")"
 }
 
 stage_asan() {
-    configure_build asan || return 1
+    collect asan configure_build asan || return 1
     local file=$root/build-asan/log/sanitizer
     ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1:abort_on_error=0:log_exe_name=1:log_path=$file \
         UBSAN_OPTIONS=print_stacktrace=1:log_exe_name=1:log_path=$file \
@@ -131,7 +185,7 @@ stage_asan() {
 # ThreadSanitizer of gcc 12 cannot live with much address randomisation.
 stage_tsan() {
     local wrap=()
-    configure_build tsan tsan_tests || return 1
+    collect tsan configure_build tsan tsan_tests || return 1
     setarch "$(uname -m)" -R true 2>/dev/null && wrap=(setarch "$(uname -m)" -R)
     TSAN_OPTIONS=halt_on_error=1:second_deadlock_stack=1 \
         run_ctest_wrapped "${wrap[@]}"
@@ -162,7 +216,7 @@ fuzz_one() { # FUZZER: a short search from its corpus
 
 stage_fuzz() {
     local fuzzer bad=0 count=0
-    configure_build fuzz fuzzers || return 1
+    collect fuzz configure_build fuzz fuzzers || return 1
     for fuzzer in "$root"/build-fuzz/fuzz/*; do
         [ -x "$fuzzer" ] && [ -f "$fuzzer" ] || continue
         fuzz_one "$fuzzer" &
@@ -223,24 +277,36 @@ changed_sources() {
 }
 
 # gcc compiled everything above; the fuzz build knows how clang is called for the same files.
+judge_by_clang() {
+    python3 "$root/tests/clang_warnings.py" "$root/build-fuzz"
+}
+
 stage_clang() {
-    python3 "$root/tests/clang_warnings.py" "$root/build-fuzz" && passed=$((passed + 1))
+    collect clang judge_by_clang && passed=$((passed + 1))
 }
 
 # Every file by every check but the static analyzer, which takes nine tenths of the time: that one
 # judges what the last commit changed.
-stage_clang_tidy() {
+product_sources() {
+    (cd "$root" && sources | grep -E '^(src|srcdist|p2ps|rrcpd|tools)/.*\.c$')
+}
+
+judge_by_clang_tidy() {
     local files changed
-    files=$(cd "$root" && sources | grep -E '^(src|srcdist|p2ps|rrcpd|tools)/.*\.c$')
+    files=$(product_sources)
     changed=$(cd "$root" && changed_sources)
-    stage_note="$(echo $files | wc -w) files, $(echo $changed | wc -w) of them by the analyzer"
     # clang must understand the options: the database of the fuzz build, which clang made.
     (cd "$root" && {
         printf '%s\n' $files |
             xargs -P "$(nproc)" -n 8 clang-tidy --quiet -p build-fuzz "--checks=-clang-analyzer-*" &&
             printf '%s\n' $changed |
             xargs -r -P "$(nproc)" -n 4 clang-tidy --quiet -p build-fuzz
-    }) >"$RMDS_TMP/tidy" 2>/dev/null && {
+    }) 2>/dev/null
+}
+
+stage_clang_tidy() {
+    stage_note="$(product_sources | wc -l) files, $(cd "$root" && changed_sources | wc -l) of them by the analyzer"
+    collect clang-tidy judge_by_clang_tidy >"$RMDS_TMP/tidy" && {
         passed=$((passed + 1))
         return 0
     }
