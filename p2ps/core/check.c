@@ -212,6 +212,9 @@ static const char *check_clients(const struct p2ps_core *core, struct tally *tal
         for (uint32_t k = 0; k < i; k++)
             MD_REQUIRE(core->touched[k] != core->touched[i]);
     }
+    MD_REQUIRE((core->held_count > 0) == (core->held_ns != UINT64_MAX));
+    for (uint32_t i = 0; i < core->held_count; i++)
+        MD_REQUIRE(core->held[i] < core->client_room && core->clients[core->held[i]].is_filling);
     return NULL;
 }
 

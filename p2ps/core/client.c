@@ -44,6 +44,7 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
     *c = (struct p2ps_client){
         .is_used = true,
         .is_touched = c->is_touched, /* the slot may be in these lists still */
+        .is_filling = c->is_filling,
         .is_slow_listed = c->is_slow_listed,
         .is_parked_listed = c->is_parked_listed,
         .is_busy = c->is_busy,

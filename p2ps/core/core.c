@@ -83,6 +83,8 @@ static bool take_tables(struct p2ps_core *core)
     core->make_size = (size_t)core->config.message_max * MAKE_FORMS_AT_ONCE;
     core->clients = calloc(core->client_room, sizeof(*core->clients));
     core->touched = calloc(core->client_room, sizeof(*core->touched));
+    core->held = calloc(core->client_room, sizeof(*core->held));
+    core->held_ns = UINT64_MAX;
     core->slow = calloc(core->client_room, sizeof(*core->slow));
     core->parked = calloc(core->client_room, sizeof(*core->parked));
     core->parked_ns = UINT64_MAX;
@@ -98,9 +100,10 @@ static bool take_tables(struct p2ps_core *core)
     core->directory_scratch = calloc(P2PS_SERVICES_MAX + 1, sizeof(*core->directory_scratch));
     core->waits = calloc(P2PS_DICTIONARY_WAITS, sizeof(*core->waits));
     core->spell_buffer = malloc(P2PS_SPELL_MAX);
-    return core->spell_buffer && core->waits && core->clients && core->touched && core->slow &&
-           core->parked && core->posts && core->forms && core->made && core->made_epoch &&
-           core->make_buffer && core->part && core->entry_buffer && core->directory_scratch;
+    return core->spell_buffer && core->waits && core->clients && core->touched && core->held &&
+           core->slow && core->parked && core->posts && core->forms && core->made &&
+           core->made_epoch && core->make_buffer && core->part && core->entry_buffer &&
+           core->directory_scratch;
 }
 
 int p2ps_core_create(const struct p2ps_core_config *config, struct p2ps_core **out)
@@ -175,6 +178,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     p2ps_networks_destroy(core);
     free(core->clients);
     free(core->touched);
+    free(core->held);
     free(core->slow);
     free(core->parked);
     free(core->posts);
@@ -314,6 +318,8 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
         deadline = core->wait_due_ns;
     if (core->parked_ns < deadline)
         deadline = core->parked_ns;
+    if (core->held_ns < deadline)
+        deadline = core->held_ns;
     if (core->forget_ns < deadline)
         deadline = core->forget_ns;
     if (p2ps_pace_deadline(core) < deadline)

@@ -203,6 +203,7 @@ struct p2ps_client {
     bool has_token : 1;             /* it came by one */
     bool is_owed_first : 1;         /* images and states go before what waits, in this turn */
     bool has_position : 1;          /* and counted there, as one of its user's */
+    bool is_filling : 1;            /* in the list of clients whose output waits for more */
     bool is_parked;                 /* its requests wait for a token */
     bool is_parked_listed;          /* in the list of those */
     uint32_t file_items;            /* items= of its user in the access file; 0: none */
@@ -340,7 +341,10 @@ struct p2ps_core {
     uint32_t touched_count;
     uint32_t long_logins_now; /* of clients with long messages */
     uint32_t late_count; /* the first of them: long messages that a flush left to the next turn */
-    uint32_t *slow;      /* clients that are slow, and some that were */
+    uint32_t *held;      /* clients whose output waits for more, and some that were flushed since */
+    uint32_t held_count;
+    uint64_t held_ns; /* when it goes out; UINT64_MAX: none is held */
+    uint32_t *slow;   /* clients that are slow, and some that were */
     uint32_t slow_count;
     struct p2ps_post *posts;
     uint32_t post_room;

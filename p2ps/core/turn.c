@@ -22,7 +22,8 @@
 #include "watch.h"
 
 #define SECOND_NS       1000000000ull
-#define CATCH_UP_ROUNDS 4 /* of one flush; the rest is for the next turn */
+#define CATCH_UP_ROUNDS 4          /* of one flush; the rest is for the next turn */
+#define HOLD_NS         2000000ull /* for which output may wait for more */
 
 /* ---- a client's end ---- */
 
@@ -109,6 +110,44 @@ static void flush_one(struct p2ps_core *core, uint32_t client)
         p2ps_slow_look(core, client);
 }
 
+/*
+ * Who has asked for more than was looked at gets its output in writes that are worth one: a turn
+ * answers a few requests of many clients, and a write costs more than the image in it. All others
+ * get theirs at the end of the turn.
+ */
+static bool holds(struct p2ps_core *core, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    if (!c->is_busy || c->is_slow || c->closing || !p2ps_client_is_here(c) ||
+        c->front->is_full(c->self))
+        return false;
+    c->is_touched = false;
+    if (c->is_filling)
+        return true;
+    if (core->held_count == 0)
+        core->held_ns = core->now_ns + HOLD_NS;
+    c->is_filling = true;
+    core->held[core->held_count++] = client;
+    return true;
+}
+
+/* Those that have waited long enough; one that was touched since goes with the others. */
+static void flush_held(struct p2ps_core *core)
+{
+    if (core->now_ns < core->held_ns)
+        return;
+    for (uint32_t i = 0; i < core->held_count; i++) {
+        struct p2ps_client *c = &core->clients[core->held[i]];
+
+        c->is_filling = false;
+        if (p2ps_client_is_here(c) && !c->is_touched)
+            flush_one(core, core->held[i]);
+    }
+    core->held_count = 0;
+    core->held_ns = UINT64_MAX;
+}
+
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
 {
     struct p2ps_client *c = p2ps_client_at(core, client);
@@ -193,7 +232,7 @@ static void flush_touched(struct p2ps_core *core, uint32_t most)
 
         if (is_long(&core->clients[client]))
             core->touched[longs++] = client;
-        else
+        else if (!holds(core, client))
             flush_one(core, client);
     }
     flush_long(core, longs, most);
@@ -207,6 +246,7 @@ bool p2ps_core_has_output(const struct p2ps_core *core)
 void p2ps_core_flush(struct p2ps_core *core)
 {
     flush_touched(core, P2PS_TURN_LONG);
+    flush_held(core);
     /* All may have gone out at once: then nothing else would wake us for what is owed. */
     for (int round = 0; core->stats.mounts_slow_now && round < CATCH_UP_ROUNDS; round++) {
         for (uint32_t i = 0; i < core->slow_count; i++)
@@ -224,6 +264,7 @@ void p2ps_core_flush_full(struct p2ps_core *core)
     uint32_t late = 0; /* of those kept */
     uint32_t due = core->late_count < P2PS_TURN_LONG ? core->late_count : P2PS_TURN_LONG;
 
+    flush_held(core);
     p2ps_turn_sweep(core);
     for (uint32_t i = 0; i < core->touched_count; i++) {
         uint32_t client = core->touched[i];

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ahead.py SOURCE - builds and judges that tools/rmds test does beside the tests: what they print and
-how they end reaches their stage, and a run that is interrupted leaves none of them behind."""
+"""ahead.py SOURCE - builds and judges that tools/rmds test does beside the tests: what they print
+and how they end reaches their stage, and a run that is interrupted leaves none of them behind."""
 # SPDX-License-Identifier: Apache-2.0
 import fcntl
 import os

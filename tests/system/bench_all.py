@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """bench_all.py SOURCE - tools/rmds bench all, with small programs in place of the benchmarks: each
-figure with its bounds and verdict, one that does not run is told, and the earlier run stands beside."""
+figure with its bounds and verdict, one that does not run is told, the earlier run stands beside."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -43,9 +43,10 @@ def make_root(folder):
 
 
 def run(root, folder, *words):
-    env = {**os.environ, "RMDS_ROOT": root, "RMDS_BUILD": folder, "SAID": os.path.join(folder, "said")}
-    done = subprocess.run([os.path.join(SOURCE, "tools/rmds.d/bench/all"), *words], env=env, text=True,
-                          capture_output=True, check=False, timeout=100)
+    env = {**os.environ, "RMDS_ROOT": root, "RMDS_BUILD": folder,
+           "SAID": os.path.join(folder, "said")}
+    done = subprocess.run([os.path.join(SOURCE, "tools/rmds.d/bench/all"), *words], env=env,
+                          text=True, capture_output=True, check=False, timeout=100)
     with open(os.path.join(folder, "reports/all.json"), encoding="utf-8") as file:
         found = json.load(file)
     return done, {(row["bench"], row["figure"]): row for row in found["results"]}
@@ -55,7 +56,7 @@ def check_first(root, folder):
     done, rows = run(root, folder, "--quick", "--only", "fanout,rates,attack")
     assert done.returncode == 1, done
     held = rows["fanout", "to 50 consumers, held"]
-    assert (held["value"], held["must"], held["goal"], held["verdict"]) == (150, 100, 200, "must"), held
+    assert [held[key] for key in ("value", "must", "goal", "verdict")] == [150, 100, 200, "must"]
     assert rows["rates", "a type that passes"]["verdict"] == "MISSES"
     assert rows["rates", "none"]["verdict"] == ""
     assert rows["attack", "did not run"]["verdict"] == "MISSES: no such adapter"
@@ -82,7 +83,7 @@ def main():
         root = make_root(folder)
         check_first(root, folder)
         check_second(root, folder)
-    print("one table of all benchmarks: bounds, verdicts, the earlier run, and one that did not run")
+    print("one table of all: bounds, verdicts, the earlier run, and one that did not run")
 
 
 if __name__ == "__main__":

@@ -80,12 +80,14 @@ static void flush(void *self)
     struct crowd *c = self;
 
     c->parts = 0;
+    c->flushes++;
 }
 
 static bool is_full(const void *self)
 {
-    (void)self;
-    return false;
+    const struct crowd *c = self;
+
+    return c->is_full;
 }
 
 static unsigned fill(const void *self)

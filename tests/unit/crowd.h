@@ -23,6 +23,8 @@ struct crowd {
     uint32_t parts;  /* of dictionaries, since the last flush */
     uint32_t parts_all;
     uint32_t parts_room; /* so many between two flushes; 0: any number */
+    uint32_t flushes;
+    bool is_full;        /* more would not make its next write worth more */
     bool takes_no_parts; /* of a dictionary: they are longer than its queue */
     bool closed;
     uint8_t names[64 * 1024]; /* of its batch: they live as long as the batch */

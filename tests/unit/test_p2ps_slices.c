@@ -49,6 +49,63 @@ static void a_turn_opens_a_counted_number_of_names(void **state)
     free(c);
 }
 
+/* Something is put for the client; a turn. True: it went out at the end of that turn. */
+static bool goes_out(struct crowd *c)
+{
+    uint32_t before = c->flushes;
+
+    p2ps_client_touch(c->pair->sink, c->id);
+    turn(c->pair);
+    return c->flushes > before;
+}
+
+static void who_has_requests_left_gets_fewer_and_larger_writes(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *greedy = come(pair);
+    struct crowd *modest = come(pair);
+
+    turn(pair);
+    batch(greedy, 10, 0, NAMES_MAX);
+    assert_false(goes_out(greedy));
+    assert_true(goes_out(modest));
+    assert_false(goes_out(greedy));
+    greedy->is_full = true;
+    assert_true(goes_out(greedy));
+    greedy->is_full = false;
+    assert_false(goes_out(greedy));
+    uint32_t before = greedy->flushes;
+    pair->now_ns += 2000000;
+    turn(pair); /* nothing more came */
+    assert_int_equal(greedy->flushes, before + 1);
+    assert_false(goes_out(greedy));
+    turns_until_done(pair);
+    assert_true(goes_out(greedy));
+    free(greedy);
+    free(modest);
+}
+
+static void who_hangs_up_with_output_that_waits_leaves_nothing(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c = come(pair);
+    struct crowd *next;
+
+    turn(pair);
+    batch(c, 10, 0, NAMES_MAX);
+    assert_false(goes_out(c));
+    uint32_t before = c->flushes;
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    turns_until_done(pair);
+    next = come(pair);
+    pair->now_ns += 2000000;
+    turn(pair);
+    assert_int_equal(c->flushes, before);
+    assert_true(goes_out(next));
+    free(c);
+    free(next);
+}
+
 static void clients_with_work_left_take_turns(void **state)
 {
     struct pair *pair = *state;
@@ -711,6 +768,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_stream_that_missed_something_gets_its_image_first, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(a_turn_opens_a_counted_number_of_names, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(who_has_requests_left_gets_fewer_and_larger_writes, setup,
+                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(who_hangs_up_with_output_that_waits_leaves_nothing, setup,
                                         pair_teardown),
         cmocka_unit_test_setup_teardown(clients_with_work_left_take_turns, setup, pair_teardown),
         cmocka_unit_test_setup_teardown(a_single_request_waits_for_a_share_and_not_for_a_batch,

@@ -1,4 +1,5 @@
-"""summary.py - one figure a line out of what the benchmarks wrote: value, what has to be, what is aimed at."""
+"""summary.py - one figure a line out of what the benchmarks wrote: value, what has to be, what is
+aimed at."""
 # SPDX-License-Identifier: Apache-2.0
 import statistics
 
@@ -83,7 +84,8 @@ def rrcp(found, _):
 
 def peers(found, _):
     for row in found["results"]:
-        wrong = row["verdict"].removeprefix("misses ") if row["verdict"].startswith("misses") else ""
+        word, _, missed = row["verdict"].partition(" ")
+        wrong = missed if word == "misses" else ""
         yield figure(f"{row['case']}, through the chain : direct", row["factor"], "x", wrong=wrong,
                      steal_pct=row.get("steal_pct"))
 
@@ -106,7 +108,8 @@ def beside(found, limits):
 
 
 def conflation(found, _):
-    names = {"cpu": "CPU of p2ps, conflated : each update", "beside": "p99 beside conflated : beside others"}
+    names = {"cpu": "CPU of p2ps, conflated : each update",
+             "beside": "p99 beside conflated : beside others"}
     for row in found["rows"]:
         yield figure(names[row["case"]], row["ratio"], "x", row["must"],
                      wrong="; ".join(dict.fromkeys(row["wrong"])))
@@ -169,7 +172,7 @@ def rwf(found, _):
 
 def rssl(found, _):
     best = max(found["results"], key=lambda row: row["m_messages_s"])
-    yield figure("messages over loopback, the best case", round(best["m_messages_s"] * 1e6), "messages/s",
-                 None, None, True, wrong=found.get("damaged", ""))
+    yield figure("messages over loopback, the best case", round(best["m_messages_s"] * 1e6),
+                 "messages/s", None, None, True, wrong=found.get("damaged", ""))
     if "round_trips" in found:
         yield figure("a round trip", found["round_trips"]["mean"], "us")
