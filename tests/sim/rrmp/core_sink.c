@@ -111,6 +111,7 @@ static void turn(struct world *world, struct proc *proc)
     if (world->outside->answer_count[proc->number] && due > world->now_ns + 20 * MS)
         due = world->now_ns + 20 * MS;
     proc_soon(world, proc, due);
+    paces_look(world, proc);
     consumers_check(world, proc);
 }
 

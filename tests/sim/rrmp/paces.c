@@ -129,6 +129,19 @@ void paces_disturb(struct world *world, uint32_t item)
         world->paces.disturbed_ns[item] = world->now_ns;
 }
 
+void paces_look(struct world *world, struct proc *proc)
+{
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(proc->sink);
+    uint64_t states = stats->failovers + stats->whole_service_recoveries +
+                      stats->records_in[RRMP_SVCSTATE] + stats->records_in[RRMP_GROUP];
+
+    if (states == proc->states_seen)
+        return;
+    proc->states_seen = states;
+    for (uint32_t i = 0; i < world->plan.item_count; i++)
+        paces_disturb(world, i);
+}
+
 const char *paces_refresh_judge(const struct world *world, const struct stream *s,
                                 const struct rwf_msg *msg)
 {

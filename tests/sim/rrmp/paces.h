@@ -28,6 +28,9 @@ bool paces_choose_again(struct consumer *c, struct stream *s, struct omm_item_re
 uint32_t paces_interval(const struct world *world, const struct stream *s);
 /* Something but a merged update comes for the item, or may. */
 void paces_disturb(struct world *world, uint32_t item);
+/* After a turn of a p2ps: a state of a service or a group sends what is pending of all its items,
+ * also of those that are not told, since another instance serves them. */
+void paces_look(struct world *world, struct proc *proc);
 /* Says what is wrong with the QoS that a refresh states; NULL: nothing. */
 const char *paces_refresh_judge(const struct world *world, const struct stream *s,
                                 const struct rwf_msg *msg);

@@ -7,6 +7,8 @@
 #include "world.h"
 
 #define BATCH_MAX 64
+#define EAGER_NS  1000u   /* until a turn that is due at once */
+#define EAGER_MAX 200000u /* such turns in a row */
 
 void queue_init(struct queue *queue, size_t cell_size)
 {
@@ -236,6 +238,17 @@ static void tables_check(struct world *world, struct proc *proc)
                    broken);
 }
 
+/* Who always has something to do at once, and is told nothing, keeps a whole core busy. */
+static void rest_check(struct world *world, struct proc *proc)
+{
+    bool is_eager = proc->tick_at_ns <= world->now_ns + EAGER_NS && !queue_head(&proc->inbox);
+
+    proc->eager_turns = is_eager ? proc->eager_turns + 1 : 0;
+    if (proc->eager_turns > EAGER_MAX)
+        world_fail(world, "R13", "%s %u has turns without end", proc->is_source ? "source" : "sink",
+                   proc->number);
+}
+
 void proc_run(struct world *world, struct proc *proc)
 {
     if (!proc->is_alive || proc->tick_at_ns != world->now_ns)
@@ -249,4 +262,5 @@ void proc_run(struct world *world, struct proc *proc)
     proc->ops->turn(world, proc);
     bounds_check(world, proc);
     tables_check(world, proc);
+    rest_check(world, proc);
 }

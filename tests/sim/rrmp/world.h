@@ -232,6 +232,7 @@ struct proc {
     uint64_t restart_ns;
     uint32_t number;
     uint32_t unchecked_turns;
+    uint32_t eager_turns;  /* in a row, due at once */
     struct queue inbox;    /* struct entry */
     uint64_t heard[4];     /* bits of attachments whose INSTANCE came and whose end did not */
     uint64_t end_heard_ns; /* when the last of such ends came */
@@ -239,6 +240,7 @@ struct proc {
     const struct rrmp_sink *sink;
     struct srcdist_core *srcdist;
     struct p2ps_core *p2ps;
+    uint64_t states_seen; /* of services and groups */
     /* ---- the models around the engines ---- */
     struct rrmp_source *own_source;
     struct rrmp_sink *own_sink;
