@@ -5,9 +5,9 @@
 #include "state.h"
 
 /*
- * Each message moves the digest by a byte: the bits of a message have left it after 8 more. So the
- * lowest 8 * n bits of each word depend on the last n messages alone, however long both sides have
- * followed the stream.
+ * Each message moves the first word by a byte: the bits of a message have left it after 8 more. So
+ * its lowest 8 * n bits depend on the last n messages alone, however long both sides have followed
+ * the stream. The second word is the hash of the last message.
  */
 #define MESSAGE_BITS 8u
 
@@ -30,6 +30,7 @@ static void number_take(struct rrmp_position *position, const struct rrmp_mark *
     }
     if (position->is_known && !rrmp_after(mark->number, position->number))
         position->is_broken = true;
+    position->is_counted = position->is_known;
     position->is_known = true;
     position->number = mark->number;
     position->count = 0;
@@ -39,30 +40,30 @@ void rrmp_position_pass(struct rrmp_position *position, const struct rrmp_mark *
 {
     number_take(position, mark);
     if (position->kept == 0)
-        position->digest[0] = position->digest[1] = 0;
+        position->digest[0] = 0;
     position->digest[0] = position->digest[0] << MESSAGE_BITS ^ mark->hash;
-    position->digest[1] =
-        position->digest[1] << MESSAGE_BITS ^ (mark->hash >> 32 | mark->hash << 32);
+    position->digest[1] = mark->hash;
     if (position->kept < RRMP_POSITION_KEPT)
         position->kept++;
 }
 
-static bool is_named(const struct rrmp_position *position)
+bool rrmp_position_is_named(const struct rrmp_position *position)
 {
-    return position->is_known && !position->is_broken;
+    return position->is_known && !position->is_broken &&
+           (position->is_counted || position->kept == 0);
 }
 
 bool rrmp_position_is_same(const struct rrmp_position *a, const struct rrmp_position *b)
 {
     unsigned both = a->kept < b->kept ? a->kept : b->kept;
 
-    if (!is_named(a) || !is_named(b) || a->number != b->number || a->count != b->count)
+    if (!rrmp_position_is_named(a) || !rrmp_position_is_named(b) || a->number != b->number ||
+        a->count != b->count)
         return false;
     if (both == 0) /* an image proves nothing but an image */
         return a->kept == b->kept && a->digest[0] == b->digest[0];
     uint64_t mask = UINT64_MAX >> (64 - MESSAGE_BITS * both);
-    return ((a->digest[0] ^ b->digest[0]) & mask) == 0 &&
-           ((a->digest[1] ^ b->digest[1]) & mask) == 0;
+    return ((a->digest[0] ^ b->digest[0]) & mask) == 0 && a->digest[1] == b->digest[1];
 }
 
 bool rrmp_position_is_after(const struct rrmp_position *a, const struct rrmp_position *b)

@@ -60,7 +60,7 @@ static void position_decode(struct md_rd *rd, struct rrmp_request *request)
 {
     if (!(request->flags & RRMP_REQUEST_POSITION))
         return;
-    request->position.is_known = true;
+    request->position.is_known = request->position.is_counted = true; /* else it is not sent */
     request->position.number = request->resume_seq;
     request->position.count = md_rd_u16(rd);
     request->position.kept = md_rd_u8(rd);

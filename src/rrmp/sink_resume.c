@@ -102,7 +102,7 @@ static bool may_resume(const struct rrmp_sink *sink, const struct sink_item *ite
         item->wants_image || item->is_image_open || item->place == MD_NIL)
         return false;
     const struct rrmp_position *position = &place_of(sink, item)->position;
-    if (!position->is_known || position->is_broken || place_of(sink, item)->is_doubted)
+    if (!rrmp_position_is_named(position) || place_of(sink, item)->is_doubted)
         return false;
     uint32_t mirror = sink_mirror_of(sink, item);
     return mirror != MD_NIL && is_numbered(sink, mirror);

@@ -160,12 +160,66 @@ static void without_numbers_there_is_no_place(void **state)
     }
     assert_false(rrmp_position_is_same(&t.a, &t.b));
     pass(&t, 1, 1);
+    assert_false(rrmp_position_is_same(&t.a, &t.b)); /* the first of its number, or a later one? */
+    pass(&t, 2, 2);
     assert_true(rrmp_position_is_same(&t.a, &t.b));
     for (int i = 0; i < 70000; i++) { /* more than can be counted */
         rrmp_position_pass(&t.a, &bare);
         rrmp_position_pass(&t.b, &bare);
     }
     assert_false(rrmp_position_is_same(&t.a, &t.b));
+}
+
+/* One message is all that a late joiner has; each bit of it must be right. */
+static void one_message_is_proved_by_its_whole_hash(void **state)
+{
+    (void)state;
+    for (unsigned bit = 0; bit < 64; bit++) {
+        struct two t = start(1);
+        struct rrmp_mark other = mark(4, 3);
+
+        pass(&t, 2, 1);
+        pass(&t, 3, 2);
+        begin(&t.b, 3);
+        pass(&t, 4, 3);
+        assert_true(rrmp_position_is_same(&t.a, &t.b));
+        other.hash ^= 1ull << bit;
+        begin(&t.b, 3);
+        rrmp_position_pass(&t.b, &other);
+        assert_false(rrmp_position_is_same(&t.a, &t.b));
+        assert_false(rrmp_position_is_same(&t.b, &t.a));
+    }
+}
+
+/* It counts from its image, inside a run of one number: its counts are not those of others. */
+static void a_joiner_inside_a_run_waits_for_the_next_number(void **state)
+{
+    struct rrmp_mark bare = { .hash = 77 };
+    struct two t = start(5);
+
+    (void)state;
+    pass(&t, 6, 1);
+    rrmp_position_pass(&t.a, &bare);
+    begin(&t.b, 6); /* behind the bare one */
+    for (int i = 0; i < 2; i++) {
+        rrmp_position_pass(&t.a, &bare);
+        rrmp_position_pass(&t.b, &bare);
+    }
+    struct rrmp_position before = t.a;
+    before.count--; /* the place of a whose count is that of b */
+    assert_false(rrmp_position_is_same(&before, &t.b));
+    for (int i = 0; i < 12; i++) { /* and a full digest does not change that */
+        rrmp_position_pass(&t.a, &bare);
+        rrmp_position_pass(&t.b, &bare);
+    }
+    before = t.a;
+    before.count--;
+    assert_false(rrmp_position_is_same(&before, &t.b));
+    pass(&t, 7, 2);
+    assert_true(rrmp_position_is_same(&t.a, &t.b));
+    rrmp_position_pass(&t.a, &bare);
+    rrmp_position_pass(&t.b, &bare);
+    assert_true(rrmp_position_is_same(&t.a, &t.b));
 }
 
 int main(void)
@@ -178,6 +232,8 @@ int main(void)
         cmocka_unit_test(a_number_that_goes_back_names_nothing_until_an_image),
         cmocka_unit_test(other_messages_under_the_same_number_are_another_place),
         cmocka_unit_test(without_numbers_there_is_no_place),
+        cmocka_unit_test(one_message_is_proved_by_its_whole_hash),
+        cmocka_unit_test(a_joiner_inside_a_run_waits_for_the_next_number),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
