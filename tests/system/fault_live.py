@@ -46,6 +46,9 @@ def statements(folder):
     server.must("expect request A.N within 60s")
     server.must("expect post within 50ms", "failed expect post: 0 of 1 came in 0.05 s")
     server.must("send A.N sideways", 'error column 10: "sideways" is none of: image')
+    server.must(1002 * "x" + "send * closed", "error the line is too long")
+    server.must("say it goes on", "rmdsfault: it goes on")
+    assert server.child.stdout.readline().startswith("ok say")
     server.must("repeat 3", "error column 1: repeat and end belong into a script")
     told = fault("tell", control, "send", "*", "recover")
     assert (told.returncode, told.stdout) == (0, "ok send *\n"), told

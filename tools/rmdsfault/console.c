@@ -24,6 +24,7 @@ struct talker {
     struct md_loop_fd *watch; /* NULL: the place is free */
     int fd;
     size_t used;
+    bool skips; /* to the end of a line that was refused */
     char line[FAULT_LINE_MAX + 2];
 };
 
@@ -143,15 +144,19 @@ static void on_input(void *owner, int fd, unsigned events)
     talker->used += (size_t)n;
     char *start = talker->line, *stop;
     while ((stop = memchr(start, '\n', talker->used)) != NULL) {
-        take_line(talker, start, (size_t)(stop - start));
+        if (!talker->skips)
+            take_line(talker, start, (size_t)(stop - start));
+        talker->skips = false;
         talker->used -= (size_t)(stop + 1 - start);
         start = stop + 1;
     }
     memmove(talker->line, start, talker->used);
-    if (talker->used == sizeof(talker->line)) {
+    if (talker->used < sizeof(talker->line))
+        return;
+    if (!talker->skips)
         reply(talker, "error the line is too long\n");
-        talker->used = 0;
-    }
+    talker->skips = true;
+    talker->used = 0;
 }
 
 static bool add(struct console *console, unsigned number, int fd)
@@ -161,6 +166,7 @@ static bool add(struct console *console, unsigned number, int fd)
     talker->console = console;
     talker->fd = fd;
     talker->used = 0;
+    talker->skips = false;
     return md_loop_fd_add(console->provider->loop, fd, MD_LOOP_READ, on_input, talker,
                           &talker->watch) == MD_OK;
 }
