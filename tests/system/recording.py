@@ -248,6 +248,45 @@ def a_late_subscriber_gets_the_image_of_the_moment(_, folder):
                           if got.get(key) != image[key]}
 
 
+MANY = [f"MANY{i}.N" for i in range(20000)]
+
+
+def every_request_of_many_is_sent(publisher, folder):
+    """More requests at once than the queue of the recorder's connection takes."""
+    names, path = os.path.join(folder, "many"), os.path.join(folder, "many.rrec")
+    with open(names, "w", encoding="ascii") as out:
+        out.write("\n".join(MANY) + "\n")
+    recorder = Recorder(publisher.port, path, "-f", names, "-o", "100000")
+    recorder.wait_for(lambda text: updates_of(text)[1] >= len(MANY) + len(ITEMS))
+    publisher.rate(1000)
+    recorder.wait_for(lambda text: updates_of(text)[0] > 1000)
+    publisher.rate(0)
+    code, text = recorder.end(signal.SIGTERM)
+    wanted = len(MANY) + len(ITEMS)
+    assert code == 0 and f"{wanted} of {wanted} were open" in text, (code, text)
+    assert "errors" not in text, text
+
+
+def images_wait_for_room(_, folder):
+    """A client that asks for more images than its queue takes gets each of them."""
+    path, again = os.path.join(folder, "many.rrec"), os.path.join(folder, "again-many.rrec")
+    length = float(re.search(r"length +(\S+) s", rmdsrec("info", path).stdout)[1])
+    player = Player(path, "-from", f"{length - 0.01:.3f}", "-maxBuffers", "20", "-waitItems",
+                    "1000000")
+    recorder = Recorder(player.port, again, "-f", os.path.join(folder, "many"), "-o", "100000")
+    recorder.wait_for(lambda text: updates_of(text)[1] >= len(MANY) + len(ITEMS))
+    code, text = recorder.end(signal.SIGTERM)
+    assert code == 0 and "the connection 0 times" in text, (code, text)
+    code, text = player.end()
+    assert code == 0 and re.search(r"[1-9]\d* images waited for room, 0 clients", text), text
+
+
+def a_part_without_records_is_refused(_, folder):
+    done = rmdsrec("replay", os.path.join(folder, "whole.rrec"), "-N", "0", "-loop", "-from",
+                   "86400")
+    assert done.returncode == 1 and "nothing was recorded" in done.stderr, done
+
+
 def main():
     publisher = Publisher()
     try:
@@ -255,7 +294,9 @@ def main():
             for case in (a_recording_has_what_was_sent, a_killed_recorder_leaves_whole_chunks,
                          each_file_of_a_series_is_read_alone,
                          a_recording_that_is_played_is_recorded_again,
-                         a_late_subscriber_gets_the_image_of_the_moment):
+                         a_late_subscriber_gets_the_image_of_the_moment,
+                         every_request_of_many_is_sent, images_wait_for_room,
+                         a_part_without_records_is_refused):
                 print(case.__name__, flush=True)
                 case(publisher, folder)
     finally:

@@ -11,20 +11,24 @@
 #include "omm/item.h"
 
 #define AGAIN_NS MD_NS_PER_S
+#define FULL_NS  (10 * MD_NS_PER_MS) /* a request that found no room is sent again so much later */
 
 static void note_time(struct feed *feed)
 {
     feed->now = (struct rec_moment){ .mono_ns = md_clock_mono_ns(), .wall_ns = md_clock_wall_ns() };
 }
 
-void feed_send(struct feed *feed, const struct rwf_encoder *enc)
+int feed_send(struct feed *feed, const struct rwf_encoder *enc)
 {
     struct rwf_bytes bytes = rwf_encoder_bytes(enc);
+    int rc = MD_ERR_MALFORMED;
 
-    if (rwf_encoder_error(enc) != RWF_OK || !feed->link ||
-        rssl_outq_write(client_session_outq(link_session(feed->link)), bytes.data, bytes.length) !=
-            MD_OK)
+    if (rwf_encoder_error(enc) == RWF_OK && feed->link)
+        rc = rssl_outq_write(client_session_outq(link_session(feed->link)), bytes.data,
+                             bytes.length);
+    if (rc != MD_OK && rc != MD_ERR_FULL)
         feed->stats.errors++;
+    return rc;
 }
 
 void feed_record(struct feed *feed, const struct rec_key *key, struct rwf_bytes message)
@@ -39,7 +43,8 @@ void feed_record(struct feed *feed, const struct rec_key *key, struct rwf_bytes 
 
 /* ---- items ---- */
 
-static bool ask_item(struct feed *feed, uint32_t at)
+/* MD_ERR_FULL: not now. */
+static int ask_item(struct feed *feed, uint32_t at)
 {
     struct feed_item *item = &feed->items[at];
     const struct feed_service *service = &feed->services[item->service];
@@ -62,14 +67,26 @@ static bool ask_item(struct feed *feed, uint32_t at)
     struct rwf_encoder enc;
 
     item->number = rec_keeper_item(feed->keeper, &key);
-    if (item->number == 0)
-        return false;
+    if (item->number == 0) {
+        feed->stats.errors++;
+        return MD_ERR_RANGE;
+    }
     rwf_encoder_init(&enc, feed->message, sizeof(feed->message));
     omm_item_request_encode(&enc, &request);
-    feed_send(feed, &enc);
+    int rc = feed_send(feed, &enc);
+    if (rc != MD_OK)
+        return rc;
     item->state = ITEM_ASKED;
     feed->pending++;
-    return true;
+    return MD_OK;
+}
+
+static void wake(struct feed *feed, uint64_t after_ns)
+{
+    if (feed->retry_waits)
+        return;
+    feed->retry_waits = true;
+    (void)md_loop_timer_after(feed->timer, after_ns);
 }
 
 void feed_ask(struct feed *feed)
@@ -78,19 +95,20 @@ void feed_ask(struct feed *feed)
         return;
     for (; feed->next < feed->item_count && feed->pending < feed->window; feed->next++) {
         struct feed_item *item = &feed->items[feed->next];
-        if (item->state == ITEM_WAITING && feed->services[item->service].is_known &&
-            !ask_item(feed, feed->next))
-            feed->stats.errors++;
+        if (item->state != ITEM_WAITING || !feed->services[item->service].is_known)
+            continue;
+        if (ask_item(feed, feed->next) == MD_ERR_FULL) {
+            wake(feed, FULL_NS);
+            return;
+        }
     }
 }
 
 static void ask_again(struct feed *feed, struct feed_item *item)
 {
     item->state = ITEM_WAITING;
-    if (feed->retry_waits)
-        return;
-    feed->retry_waits = true;
-    (void)md_loop_timer_after(feed->timer, AGAIN_NS);
+    feed->starts_over = true;
+    wake(feed, AGAIN_NS);
 }
 
 static void settle(struct feed *feed, struct feed_item *item)
@@ -181,7 +199,7 @@ static void on_closed(void *owner, const char *reason)
     feed->link = NULL;
     feed->state = FEED_DOWN;
     feed->pending = feed->next = 0;
-    feed->retry_waits = false;
+    feed->retry_waits = feed->starts_over = false;
     for (size_t i = 0; i < feed->service_count; i++)
         feed->services[i].is_known = false;
     for (uint32_t i = 0; i < feed->item_count; i++)
@@ -242,7 +260,9 @@ static void on_timer(void *owner)
         dial_or_wait(feed);
         return;
     }
-    feed->next = 0;
+    if (feed->starts_over)
+        feed->next = 0;
+    feed->starts_over = false;
     feed_ask(feed);
     (void)link_flush(feed->link);
 }

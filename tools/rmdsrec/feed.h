@@ -68,6 +68,7 @@ struct feed {
     struct link *link;
     struct md_loop_timer *timer; /* to dial again, or to ask again */
     bool is_over, retry_waits;
+    bool starts_over; /* at the next retry: items before `next` are to be asked for again */
     char reason[160]; /* why there is no connection, told once */
     struct feed_stats stats;
     struct rec_moment now; /* of the messages at hand */
@@ -80,7 +81,8 @@ void feed_fini(struct feed *feed);
 uint32_t feed_open_items(const struct feed *feed);
 
 /* feed.c, for feed_setup.c */
-void feed_send(struct feed *feed, const struct rwf_encoder *enc);
+/* MD_ERR_FULL: the queue to the server has no room now. */
+int feed_send(struct feed *feed, const struct rwf_encoder *enc);
 void feed_ask(struct feed *feed); /* for items, as many as the window allows */
 void feed_record(struct feed *feed, const struct rec_key *key, struct rwf_bytes message);
 

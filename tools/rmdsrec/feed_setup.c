@@ -9,6 +9,13 @@
 #include "omm/item.h"
 #include "omm/login.h"
 
+/* Nothing is queued before it on this connection, so no room means a server that does not read. */
+static void send_setup(struct feed *feed, const struct rwf_encoder *enc)
+{
+    if (feed_send(feed, enc) == MD_ERR_FULL)
+        link_close(feed->link);
+}
+
 void setup_start(struct feed *feed)
 {
     struct rwf_encoder enc;
@@ -29,7 +36,7 @@ void setup_start(struct feed *feed)
 
     rwf_encoder_init(&enc, feed->message, sizeof(feed->message));
     omm_login_request_encode(&enc, &request);
-    feed_send(feed, &enc);
+    send_setup(feed, &enc);
 }
 
 static void ask_directory(struct feed *feed)
@@ -44,7 +51,7 @@ static void ask_directory(struct feed *feed)
     feed->state = FEED_DIRECTORY;
     rwf_encoder_init(&enc, feed->message, sizeof(feed->message));
     omm_directory_request_encode(&enc, &request);
-    feed_send(feed, &enc);
+    send_setup(feed, &enc);
 }
 
 static void ask_dictionary(struct feed *feed, int32_t stream_id, const char *name)
@@ -61,7 +68,7 @@ static void ask_dictionary(struct feed *feed, int32_t stream_id, const char *nam
     feed->state = FEED_DICTIONARY;
     rwf_encoder_init(&enc, feed->message, sizeof(feed->message));
     omm_dictionary_request_encode(&enc, &request);
-    feed_send(feed, &enc);
+    send_setup(feed, &enc);
 }
 
 static void on_login(struct feed *feed, const struct rwf_msg *msg)

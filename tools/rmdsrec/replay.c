@@ -11,8 +11,10 @@
 #include "rec.h"
 #include "stage.h"
 
+#define BUFFERS      30000u
 #define TURN_RECORDS 2000u /* in one turn of the loop */
 #define FULL_NS      MD_NS_PER_MS
+#define ROUND_NS     MD_NS_PER_MS /* a round of a loop takes so long at least */
 
 struct replay {
     struct player player;
@@ -42,13 +44,13 @@ static uint64_t due_of(const struct replay *replay)
     return replay->begun_ns + (uint64_t)((double)(at_ns - replay->begun_at_ns) / replay->speed);
 }
 
-static void begin(struct replay *replay)
+static void begin(struct replay *replay, uint64_t at_ns)
 {
     replay->is_playing = true;
-    replay->begun_ns = md_clock_mono_ns();
+    replay->begun_ns = at_ns;
     replay->begun_at_ns = replay->from_ns;
     replay->rounds++;
-    (void)md_loop_timer_at(replay->timer, 0);
+    (void)md_loop_timer_at(replay->timer, at_ns);
 }
 
 static int seek(struct replay *replay)
@@ -57,11 +59,19 @@ static int seek(struct replay *replay)
     return player_seek(&replay->player, replay->from_ns > 0 ? replay->from_ns - 1 : 0);
 }
 
+/* A range that has one record would be played without an end. */
+static uint64_t next_round_ns(const struct replay *replay)
+{
+    uint64_t now_ns = md_clock_mono_ns();
+
+    return now_ns - replay->begun_ns < ROUND_NS ? replay->begun_ns + ROUND_NS : now_ns;
+}
+
 static void end(struct replay *replay)
 {
     if (replay->loops && seek(replay) == MD_OK) {
         stage_refresh_all(replay->stage);
-        begin(replay);
+        begin(replay, next_round_ns(replay));
         stage_flush(replay->stage);
         return;
     }
@@ -73,12 +83,18 @@ static void end(struct replay *replay)
         md_loop_stop(replay->stage->loop);
 }
 
+static bool has_record(const struct replay *replay)
+{
+    return replay->player.has_record &&
+           (!replay->to_ns || replay->player.record.mono_ns < replay->to_ns);
+}
+
 /* False: the turn is over; the timer runs for what comes next. */
 static bool play_one(struct replay *replay, uint64_t now_ns)
 {
     struct player *player = &replay->player;
 
-    if (!player->has_record || (replay->to_ns && player->record.mono_ns >= replay->to_ns)) {
+    if (!has_record(replay)) {
         end(replay);
         return false;
     }
@@ -119,7 +135,7 @@ static void on_wait(void *owner)
     if (replay->is_playing || replay->stage->stats.watches < replay->wait_items)
         return;
     md_loop_timer_stop(replay->wait);
-    begin(replay);
+    begin(replay, md_clock_mono_ns());
 }
 
 static void on_signal(void *owner, int signal)
@@ -134,7 +150,7 @@ static void on_signal(void *owner, int signal)
 
 static int understand(const struct words *w, struct replay *replay)
 {
-    uint64_t port = 14002, id = 1;
+    uint64_t port = 14002, id = 1, buffers = BUFFERS;
     double speed = 1;
     char error[512];
 
@@ -148,10 +164,13 @@ static int understand(const struct words *w, struct replay *replay)
         return rec_usage("-speed is a factor, or max", w->speed);
     if (!rec_parse_uint(w->wait_items, 0, 100000000, &replay->wait_items))
         return rec_usage("-waitItems is a number", w->wait_items);
+    if (!rec_parse_uint(w->max_buffers, 10, 1000000, &buffers))
+        return rec_usage("-maxBuffers is a number, 10 to 1000000", w->max_buffers);
     if (w->names && itemlist_add_names(&replay->only, w->names, error, sizeof(error)) != MD_OK)
         return rec_usage(error, NULL);
     if (wire_make(&w->wire, true, &replay->stage->wire, error, sizeof(error)) != MD_OK)
         return rec_usage(error, NULL);
+    replay->stage->buffers = (uint32_t)buffers;
     replay->port = (uint16_t)port;
     replay->address = w->address;
     replay->speed = speed;
@@ -175,10 +194,13 @@ static int find_times(const struct words *w, struct replay *replay)
         return rec_usage("-from and -to are seconds since the beginning", NULL);
     replay->from_ns = facts->first_mono_ns + (uint64_t)(from * 1e9);
     replay->to_ns = to > 0 ? facts->first_mono_ns + (uint64_t)(to * 1e9) : 0;
-    if (seek(replay) == MD_OK)
-        return REC_OK;
-    fprintf(stderr, PROGRAM ": out of memory\n");
-    return REC_FILE;
+    if (seek(replay) != MD_OK) {
+        fprintf(stderr, PROGRAM ": out of memory\n");
+        return REC_FILE;
+    }
+    if (!has_record(replay))
+        return rec_usage("nothing was recorded between -from and -to", NULL);
+    return REC_OK;
 }
 
 static int start(struct replay *replay)
@@ -215,6 +237,9 @@ static int report(struct replay *replay)
            stats->messages, stats->bytes, stats->images, stats->requests);
     printf("begun       with the images of %" PRIu64 " of %" PRIu64 " chunks\n",
            rec_folder_chunks_read(replay->player.folder), facts.chunks);
+    printf("queues      %" PRIu64 " images waited for room, %" PRIu64
+           " clients were disconnected\n",
+           stats->owed, stats->dropped);
     if (stats->errors > 0)
         printf("errors      %" PRIu64 " messages\n", stats->errors);
     source_print_damages(replay->player.source.reader, stdout);

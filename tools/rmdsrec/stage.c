@@ -11,8 +11,6 @@
 #include "omm/login.h"
 #include "words.h"
 
-#define QUEUE_BUFFERS 30000u
-
 /* ---- streams ---- */
 
 static void unlink_watch(struct watch *watch)
@@ -22,6 +20,7 @@ static void unlink_watch(struct watch *watch)
     while (*at != watch)
         at = &(*at)->next;
     *at = watch->next;
+    stage_forgive(watch);
     watch->listener->stage->stats.watches--;
     free(watch);
 }
@@ -71,18 +70,6 @@ static size_t service_index(const struct player *player, uint16_t id)
     return i;
 }
 
-static void give_image(struct watch *watch, const struct omm_item_request *request)
-{
-    const struct rwf_state none = { .stream_state = RWF_STREAM_OPEN,
-                                    .data_state = RWF_DATA_SUSPECT,
-                                    .text = rwf_text("the recording has no image yet") };
-
-    if (!player_image(watch->listener->stage->player, watch->item))
-        stage_send_status(watch->listener, watch->stream_id, watch->item->domain, none);
-    else
-        stage_send_image(watch, true, request->is_streaming);
-}
-
 static void open_item(struct listener *listener, const struct omm_item_request *request,
                       struct rwf_bytes name)
 {
@@ -108,11 +95,17 @@ static void open_item(struct listener *listener, const struct omm_item_request *
                "the stream is open for another item");
         return;
     }
-    struct watch once = { .listener = listener, .item = item, .stream_id = request->stream_id };
-    if (!watch && request->is_streaming)
+    if (!watch)
         watch = watch_add(listener, item, request->stream_id);
+    if (!watch) {
+        refuse(listener, request, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, "out of memory");
+        return;
+    }
+    watch->is_snapshot = !request->is_streaming;
     if (!request->no_refresh)
-        give_image(watch ? watch : &once, request);
+        stage_send_image(watch, true);
+    else if (watch->is_snapshot)
+        watch_remove(watch);
 }
 
 static void item_request(struct listener *listener, const struct rwf_msg *msg)
@@ -295,6 +288,7 @@ static void answer_dictionary(struct listener *listener, const struct rwf_msg *m
     const struct rwf_msg head = {
         .stream_id = request.stream_id,
         .flags = RWF_REFRESH_SOLICITED | RWF_REFRESH_CLEAR_CACHE | RWF_REFRESH_HAS_KEY,
+        .group_id = rwf_bytes("\0", 2), /* EMA cannot take an empty one */
         .key = msg->key,
     };
     while (!cursor.is_complete) {
@@ -448,7 +442,7 @@ static void on_accept(void *owner, int fd, unsigned events)
     while (net_listener_accept(stage->port, &stream) == MD_OK) {
         struct rssl_config config = rssl_config_default(RSSL_ROLE_SERVER);
         struct client_session *session;
-        config.max_buffers = config.guaranteed_buffers = QUEUE_BUFFERS;
+        config.max_buffers = config.guaranteed_buffers = stage->buffers;
         config.component = PROGRAM;
         config.ping_timeout_min_s = 1;
         if (client_session_serve(stage->context, stream, &config, md_clock_mono_ns(), &session) ==
@@ -467,7 +461,8 @@ bool stage_open(struct stage *stage, const char *address, uint16_t port)
         fprintf(stderr, PROGRAM ": cannot listen on port %u: %s\n", port, net_error());
         return false;
     }
-    return md_loop_fd_add(stage->loop, net_listener_descriptor(stage->port), MD_LOOP_READ,
+    return md_loop_timer_create(stage->loop, stage_pay, stage, &stage->payer) == MD_OK &&
+           md_loop_fd_add(stage->loop, net_listener_descriptor(stage->port), MD_LOOP_READ,
                           on_accept, stage, &stage->port_watch) == MD_OK;
 }
 
@@ -481,4 +476,5 @@ void stage_close(struct stage *stage)
         (void)link_flush(listener->link);
         forget(listener);
     }
+    md_loop_timer_destroy(stage->payer);
 }

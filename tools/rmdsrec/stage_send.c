@@ -1,23 +1,49 @@
 /* stage_send.c - what goes to listeners: images, records as they come, states. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "omm/item.h"
 #include "stage.h"
+#include "words.h"
 
-#define DEPTH_MAX 15000u /* messages that may wait for a listener; answers find room beyond */
+#define PAY_NS MD_NS_PER_MS
+
+/* Records and images take half of a queue; answers find room beyond. */
+static bool has_room(struct listener *listener)
+{
+    uint32_t most = listener->stage->buffers / 2;
+
+    if (!listener->outq || listener->is_doomed || rssl_outq_depth(listener->outq) < most)
+        return true;
+    (void)link_flush(listener->link);
+    return rssl_outq_depth(listener->outq) < most;
+}
 
 bool stage_has_room(struct stage *stage)
 {
     for (struct listener *l = stage->listeners; l; l = l->next) {
-        if (!l->outq || rssl_outq_depth(l->outq) < DEPTH_MAX)
-            continue;
-        (void)link_flush(l->link);
-        if (rssl_outq_depth(l->outq) >= DEPTH_MAX)
+        if (!has_room(l))
             return false;
     }
     return true;
+}
+
+/* A message cannot be queued. Its receiver would not know, so it is disconnected. */
+static void doom(struct listener *listener, size_t length)
+{
+    if (listener->is_doomed)
+        return;
+    fprintf(stderr,
+            PROGRAM ": %s: no room for a message of %zu bytes in its queue of %" PRIu32
+                    " buffers; disconnected\n",
+            client_session_peer(link_session(listener->link)), length, listener->stage->buffers);
+    listener->is_doomed = true;
+    listener->stage->stats.dropped++;
+    link_close(listener->link);
 }
 
 void stage_flush(struct stage *stage)
@@ -33,10 +59,10 @@ void stage_send(struct listener *listener, struct rwf_bytes message)
 {
     struct stage *stage = listener->stage;
 
-    if (!listener->outq || rssl_outq_message_max(listener->outq) == 0)
+    if (!listener->outq || listener->is_doomed || rssl_outq_message_max(listener->outq) == 0)
         return; /* it is leaving */
     if (rssl_outq_write(listener->outq, message.data, message.length) != MD_OK) {
-        stage->stats.errors++;
+        doom(listener, message.length);
         return;
     }
     listener->has_output = true;
@@ -84,18 +110,24 @@ static void send_spliced(struct watch *watch, struct rwf_bytes message, uint16_t
         stage->stats.errors++;
 }
 
-void stage_send_image(struct watch *watch, bool is_solicited, bool is_streaming)
+static void tell_no_image(struct watch *watch)
+{
+    const struct rwf_state none = { .stream_state = watch->is_snapshot ? RWF_STREAM_CLOSED_RECOVER
+                                                                       : RWF_STREAM_OPEN,
+                                    .data_state = RWF_DATA_SUSPECT,
+                                    .text = rwf_text("the recording has no image yet") };
+
+    stage_send_status(watch->listener, watch->stream_id, watch->item->domain, none);
+}
+
+static void send_parts(struct watch *watch, const struct cache_image *image, bool is_answer)
 {
     struct stage *stage = watch->listener->stage;
-    const struct cache_image *image = player_image(stage->player, watch->item);
+    struct rwf_state state = cache_image_state(image);
     struct cache_cursor cursor = { 0 };
     bool is_last = false;
     size_t length;
 
-    watch->has_image = false;
-    if (!image)
-        return;
-    struct rwf_state state = cache_image_state(image);
     if (state.stream_state >= RWF_STREAM_CLOSED_RECOVER) {
         stage_send_status(watch->listener, watch->stream_id, watch->item->domain, state);
         return;
@@ -107,14 +139,96 @@ void stage_send_image(struct watch *watch, bool is_solicited, bool is_streaming)
             return;
         }
         struct rwf_layout layout;
-        if (!is_streaming && rwf_layout_decode(rwf_bytes(stage->part, length), &layout) == RWF_OK)
+        if (watch->is_snapshot &&
+            rwf_layout_decode(rwf_bytes(stage->part, length), &layout) == RWF_OK)
             stage->part[layout.state.at] =
                 rwf_state_byte(RWF_STREAM_NON_STREAMING, state.data_state);
-        send_spliced(watch, rwf_bytes(stage->part, length),
-                     is_solicited ? RWF_REFRESH_SOLICITED : 0, 0);
+        send_spliced(watch, rwf_bytes(stage->part, length), is_answer ? RWF_REFRESH_SOLICITED : 0,
+                     0);
     }
     stage->stats.images++;
     watch->has_image = true;
+}
+
+static void send_image(struct watch *watch, bool is_answer)
+{
+    const struct cache_image *image = player_image(watch->listener->stage->player, watch->item);
+
+    watch->has_image = false;
+    if (image)
+        send_parts(watch, image, is_answer);
+    else if (is_answer)
+        tell_no_image(watch);
+    if (watch->is_snapshot)
+        watch_remove(watch);
+}
+
+/* ---- images that wait for room ---- */
+
+static void owe(struct watch *watch, bool is_answer)
+{
+    struct listener *listener = watch->listener;
+    struct stage *stage = listener->stage;
+
+    watch->has_image = false;
+    watch->is_answer = is_answer || (watch->is_owed && watch->is_answer);
+    if (watch->is_owed)
+        return;
+    watch->is_owed = true;
+    watch->owed_before = listener->owed_last;
+    watch->owed_next = NULL;
+    if (listener->owed_last)
+        listener->owed_last->owed_next = watch;
+    else
+        listener->owed = watch;
+    listener->owed_last = watch;
+    stage->stats.owed++;
+    (void)md_loop_timer_at(stage->payer, md_clock_mono_ns() + PAY_NS);
+}
+
+void stage_forgive(struct watch *watch)
+{
+    struct listener *listener = watch->listener;
+
+    if (!watch->is_owed)
+        return;
+    if (watch->owed_before)
+        watch->owed_before->owed_next = watch->owed_next;
+    else
+        listener->owed = watch->owed_next;
+    if (watch->owed_next)
+        watch->owed_next->owed_before = watch->owed_before;
+    else
+        listener->owed_last = watch->owed_before;
+    watch->is_owed = false;
+}
+
+void stage_send_image(struct watch *watch, bool is_answer)
+{
+    struct listener *listener = watch->listener;
+
+    if (listener->owed || !has_room(listener))
+        owe(watch, is_answer);
+    else
+        send_image(watch, is_answer);
+}
+
+void stage_pay(void *owner)
+{
+    struct stage *stage = owner;
+    bool is_owing = false;
+
+    for (struct listener *l = stage->listeners; l; l = l->next) {
+        while (l->owed && has_room(l)) {
+            struct watch *watch = l->owed;
+            stage_forgive(watch);
+            send_image(watch, watch->is_answer);
+        }
+        is_owing = is_owing || l->owed;
+    }
+    stage_flush(stage);
+    if (is_owing)
+        (void)md_loop_timer_at(stage->payer, md_clock_mono_ns() + PAY_NS);
 }
 
 static void send_update(struct watch *watch, const struct rwf_peek *peek, struct rwf_bytes message)
@@ -126,9 +240,11 @@ static void send_update(struct watch *watch, const struct rwf_peek *peek, struct
         send_spliced(watch, message, 0, 0);
         return;
     }
-    room = watch->listener->outq ? rssl_outq_reserve(watch->listener->outq, message.length) : NULL;
+    if (!watch->listener->outq || watch->listener->is_doomed)
+        return;
+    room = rssl_outq_reserve(watch->listener->outq, message.length);
     if (!room) {
-        stage->stats.errors++;
+        doom(watch->listener, message.length);
         return;
     }
     memcpy(room, message.data, message.length);
@@ -155,7 +271,7 @@ static void play_message(struct watch *watch, const struct rec_record *record,
 {
     switch (peek->msg_class) {
     case RWF_CLASS_REFRESH:
-        if (!watch->has_image && !(record->flags & REC_FIRST))
+        if (watch->is_owed || (!watch->has_image && !(record->flags & REC_FIRST)))
             return;
         watch->has_image = true;
         send_spliced(watch, record->bytes, 0, RWF_REFRESH_SOLICITED);
@@ -311,8 +427,10 @@ void stage_refresh_all(struct stage *stage)
     for (uint32_t i = 0; i < stage->player->item_count; i++) {
         struct play_item *item = stage->player->items[i];
         item->is_torn = false;
-        for (struct watch *watch = item->watches; watch; watch = watch->next)
-            stage_send_image(watch, false, true);
+        for (struct watch *watch = item->watches, *next; watch; watch = next) {
+            next = watch->next;
+            stage_send_image(watch, false);
+        }
     }
     for (struct listener *l = stage->listeners; l; l = l->next) {
         if (l->has_directory)

@@ -17,8 +17,8 @@ struct words {
     const char *output, *host, *list, *names, *domain; /* record */
     const char *user, *password_file, *position, *application_id, *window;
     const char *secs, *buffer, *level, *images, *sync, *rotate_bytes, *rotate_seconds;
-    const char *from, *to;                                     /* export */
-    const char *port, *address, *speed, *id, *as, *wait_items; /* replay */
+    const char *from, *to;                                                   /* export */
+    const char *port, *address, *speed, *id, *as, *wait_items, *max_buffers; /* replay */
     bool loops, ends;
     const char *dict;
     struct md_option_list services;

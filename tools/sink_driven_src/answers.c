@@ -175,6 +175,7 @@ void sds_answer_dictionary(struct client *client, const struct rwf_msg *msg)
     struct rwf_msg head = {
         .stream_id = request.stream_id,
         .flags = RWF_REFRESH_SOLICITED | RWF_REFRESH_CLEAR_CACHE | RWF_REFRESH_HAS_KEY,
+        .group_id = rwf_bytes("\0", 2), /* EMA cannot take an empty one */
         .key = msg->key,
     };
     while (!cursor.is_complete) {
