@@ -41,6 +41,7 @@ ELSEWHERE = [
     (r"docs/operating\.md", r"tools/rmds package deb", "package_deb_lives_from_upgrade_to_purge"),
     (r"docs/upgrading\.md", r"sudo apt", "package_deb_lives_from_upgrade_to_purge"),
     (r"docs/pages-and-marketfeed\.md", r"build/bin/marketfeed_vectors", "marketfeed_vectors"),
+    (r"docs/tuning\.md", r"tools/rmds tune ", "tune_sees_what_a_host_costs_and_changes_nothing_untold"),
     (r"docs/getting-started\.md", r"java -cp", "interop_getting_started"),
     (r"docs/audit\.md|tools/rmdsaccess/README\.md", r"rmdsaccess .*audit ",
      "the_audit_trail_shows_who_came_and_each_change"),
