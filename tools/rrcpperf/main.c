@@ -13,7 +13,7 @@
 
 struct words {
     const char *topic, *size, *rate, *seconds, *warmup, *tick, *publishers, *timeout, *ring;
-    const char *file, *network, *instance, *run_dir, *hist;
+    const char *file, *network, *instance, *run_dir, *hist, *counts;
     bool in_process, reply, json, spin, help, version;
     struct md_option_list lines;
 };
@@ -37,6 +37,7 @@ static void usage(void)
          "  --spin             poll instead of sleeping\n"
          "  --json             one line of JSON\n"
          "  --hist FILE        sub: the latency histogram, HDR percentile format\n"
+         "  --counts FILE      sub: the same as LOW HIGH COUNT of each bucket, ns, to add runs up\n"
          "  --network NAME     backbone network\n"
          "  --instance N       which rrcpd of it on this host\n"
          "  --run-dir DIR      folder of the attach sockets\n"
@@ -69,6 +70,7 @@ static int parse(int argc, char **argv, struct words *w, struct md_option_list *
         { "timeout", "S", MD_OPTION_STRING, &w->timeout, NULL },
         { "ring", "BYTES", MD_OPTION_STRING, &w->ring, NULL },
         { "hist", "FILE", MD_OPTION_STRING, &w->hist, NULL },
+        { "counts", "FILE", MD_OPTION_STRING, &w->counts, NULL },
         { "network", "NAME", MD_OPTION_STRING, &w->network, NULL },
         { "instance", "N", MD_OPTION_STRING, &w->instance, NULL },
         { "run-dir", "DIR", MD_OPTION_STRING, &w->run_dir, NULL },
@@ -140,6 +142,7 @@ static int run(const struct words *w, const char *mode, struct attach_settings *
         .want_json = w->json,
         .spin = w->spin,
         .hist_path = w->hist,
+        .counts_path = w->counts,
     };
     struct sigaction action = { .sa_handler = on_signal };
 

@@ -23,7 +23,7 @@ struct perf_options {
     bool is_reply;       /* ping: answer instead of asking */
     bool want_json;
     bool spin; /* do not sleep while waiting */
-    const char *hist_path;
+    const char *hist_path, *counts_path;
 };
 
 /* ---- the test message ------------------------------------------------------------------------ */

@@ -253,6 +253,25 @@ static int write_hist(const struct subscriber *s)
     return 0;
 }
 
+/* Exact, so that runs can be added up: the sum and the ends of all, then every bucket in use. */
+static int write_counts(const struct subscriber *s)
+{
+    const struct md_hist *h = &s->hist;
+    FILE *file = fopen(s->options->counts_path, "we");
+
+    if (!file) {
+        fprintf(stderr, "rrcpperf: %s cannot be written\n", s->options->counts_path);
+        return 1;
+    }
+    fprintf(file, "# ns: sum %llu min %llu max %llu\n", (unsigned long long)h->sum,
+            (unsigned long long)md_hist_min(h), (unsigned long long)md_hist_max(h));
+    for (uint32_t i = 0; i < MD_HIST_BUCKET_COUNT; i++)
+        if (h->buckets[i])
+            fprintf(file, "%llu %llu %llu\n", (unsigned long long)md_hist_bucket_low(i),
+                    (unsigned long long)md_hist_bucket_high(i), (unsigned long long)h->buckets[i]);
+    return fclose(file) ? 1 : 0;
+}
+
 int perf_subscribe(const struct perf_options *options)
 {
     struct subscriber *s = calloc(1, sizeof(*s));
@@ -276,6 +295,8 @@ int perf_subscribe(const struct perf_options *options)
     s->cpu = perf_cpu_seconds() - s->cpu_begin;
     report(s);
     code = options->hist_path ? write_hist(s) : 0;
+    if (options->counts_path && write_counts(s) != 0)
+        code = 1;
     if (s->corrupt || s->duplicates || s->untold || s->received == 0)
         code = 1;
 out:
