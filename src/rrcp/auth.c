@@ -10,7 +10,7 @@
 #include "base/writer.h"
 #include "challenge.h"
 #include "common.h"
-#include "mesh.h"
+#include "pass.h"
 
 /*
  * Each session has a key of its own, made of the group's key and the session's number. Every packet
@@ -57,7 +57,9 @@ static void end(const struct rrcp *r, void *state)
 static int take_sealer(struct rrcp *r)
 {
     r->sealer = begin(r, NULL, &r->config.keys[0], r->session, r->config.cipher, true);
-    return r->sealer ? MD_OK : MD_ERR_NOMEM;
+    if (!r->sealer)
+        return MD_ERR_NOMEM;
+    return rrcp_pass_keys(r, r->config.keys, r->config.key_count, r->pass_key);
 }
 
 int rrcp_auth_init(struct rrcp *r)
@@ -105,15 +107,18 @@ void rrcp_auth_seal(struct rrcp *r, uint8_t *to, const uint8_t *from, uint32_t l
 /* ---- opening ------------------------------------------------------------------------------ */
 
 /* Anybody may forge packets in the name of a host that starts again. They come by unicast, if the
- * forger is not of its subnet, and they echo no nonce. */
-static enum key_class class_of(const struct rrcp *r, const struct packet_view *view,
+ * forger is not of its subnet, they echo no nonce, and have no pass. */
+static enum key_class class_of(const struct rrcp *r, const struct packet_view *view, uint32_t key,
                                const struct rrcp_arrival *arrival)
 {
-    if (view->type == PACKET_BEACON && rrcp_packet_body(view) < 0 &&
+    bool is_whole = view->type != PACKET_BEACON || rrcp_packet_body(view) < 0;
+
+    if (view->type == PACKET_BEACON && is_whole &&
         rrcp_challenge_holds(r, view, arrival, STRANGER_ROUND))
         return KEY_PROOF;
-    return arrival->is_group || (r->config.mesh.is_on && rrcp_mesh_knows(r, arrival)) ? KEY_GROUP
-                                                                                      : KEY_UNICAST;
+    if (is_whole && rrcp_pass_holds(r, view, key, arrival->from))
+        return KEY_MEMBER;
+    return arrival->is_group ? KEY_GROUP : KEY_UNICAST;
 }
 
 /* A session without a peer: its key stays in a small table, and making one has a price. */
@@ -128,7 +133,7 @@ static void *stranger_opener(struct rrcp *r, const struct packet_view *view, uin
     if (s->openers[at].opener && s->openers[at].session == view->session &&
         s->openers[at].key == key && s->openers[at].cipher == cipher)
         return s->openers[at].opener;
-    if (!rrcp_key_pay(r, arrival->from, class_of(r, view, arrival)))
+    if (!rrcp_key_pay(r, arrival->from, class_of(r, view, key, arrival)))
         return NULL;
     s->openers[at].session = view->session;
     s->openers[at].key = (uint8_t)key;
@@ -320,8 +325,15 @@ int rrcp_keys_set(struct rrcp *r, const struct rrcp_key keys[], uint32_t count)
         return MD_OK;
     void *sealer = begin(r, NULL, &keys[0], r->session, r->config.cipher, true);
 
+    uint64_t pass_key[RRCP_KEY_MAX][2];
+
     if (!sealer)
         return MD_ERR_NOMEM;
+    if (rrcp_pass_keys(r, keys, count, pass_key) != MD_OK) {
+        end(r, sealer);
+        return MD_ERR_NOMEM;
+    }
+    memcpy(r->pass_key, pass_key, sizeof(pass_key));
     end(r, r->sealer);
     r->sealer = sealer;
     memset(r->config.keys, 0, sizeof(r->config.keys));

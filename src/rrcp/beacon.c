@@ -113,6 +113,7 @@ static void send_beacon(struct rrcp *r, uint64_t interval_ns)
     uint8_t *bytes = (uint8_t *)p;
 
     length += rrcp_mesh_write_self(r, p, bytes + length);
+    length += rrcp_mesh_write_pass(r, p, bytes + length);
     length += rrcp_mesh_write_members(r, p, bytes + length, bytes + r->chunks_end_max);
     if (r->now_ns >= s->pad_due_ns) {
         s->pad_due_ns = r->now_ns + PAD_NS;
@@ -135,6 +136,7 @@ static void send_probe(struct rrcp *r, const struct rrcp_address *to)
 
     md_put_be16(p->state, beacon_state(r) | BEACON_STATE_PROBE);
     length += rrcp_mesh_write_self(r, p, (uint8_t *)p + length);
+    length += rrcp_mesh_write_pass(r, p, (uint8_t *)p + length);
     rrcp_control_send_to(r, buffer, length, 0, to);
 }
 

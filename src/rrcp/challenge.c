@@ -10,6 +10,7 @@
 #include "budget.h"
 #include "common.h"
 #include "control.h"
+#include "pass.h"
 
 /*
  * A nonce is a keyed hash of what it is to prove, so a challenge leaves nothing behind: no packet
@@ -61,6 +62,9 @@ void rrcp_challenge_send(struct rrcp *r, uint64_t session, uint8_t path,
         return;
     md_put_be64(p->target, session);
     md_put_be64(p->nonce, nonce(r, session, path, address, round, r->now_ns / EPOCH_NS));
+    memset(p->pass, 0, sizeof(p->pass));
+    if (rrcp_pass_is_used(r))
+        rrcp_pass_write(r, p->pass);
     memset(p->zeros, 0, sizeof(p->zeros));
     rrcp_control_send_to(r, buffer, PACKET_SOLICIT_BYTES, path, address);
     r->counters.solicits_sent++;

@@ -8,6 +8,7 @@
 #include "base/cursor.h"
 #include "budget.h"
 #include "common.h"
+#include "pass.h"
 
 /*
  * The book has the addresses that a node may speak to: those of the configuration (seeds), and
@@ -17,11 +18,13 @@
  * goes to the group; nobody else does.
  */
 
-#define PROBE_RATE    10 /* a second, to all addresses together */
-#define PROBE_BURST   1
-#define PROBE_NS_MIN  (100 * RRCP_MS) /* to one address; doubled up to the longest */
-#define PROBE_NS_MAX  (1 * RRCP_S)
-#define FORGET_NS     (600 * RRCP_S) /* a learnt address without a peer */
+#define PROBE_RATE   10 /* a second, to all addresses together */
+#define PROBE_BURST  1
+#define PROBE_NS_MIN (100 * RRCP_MS) /* to one address; doubled up to the longest */
+#define PROBE_NS_MAX (1 * RRCP_S)
+#define FORGET_NS    (600 * RRCP_S) /* a learnt address without a peer */
+#define STALE_NS     (10 * RRCP_S) /* it makes room: its live peer would be named each second or two \
+                                    */
 #define MEMBERS_BYTES 1024
 
 static bool is_same(const struct rrcp_address *a, const struct rrcp_address *b)
@@ -47,23 +50,28 @@ static bool is_idle(const struct mesh_entry *entry)
     return !entry->is_seed && entry->session == 0;
 }
 
-/* Makes room for a peer: the address goes that was named longest ago and has no peer. */
-static void evict(struct rrcp_mesh *m)
+/* Makes room: of the addresses without a peer that goes which was named longest ago. False: all
+ * have a peer, or were named since `age_ns` ago. */
+static bool evict(struct rrcp *r, uint64_t age_ns)
 {
+    struct rrcp_mesh *m = &r->mesh;
     struct mesh_entry *oldest = NULL;
 
     for (uint32_t i = 0; i < m->count; i++)
         if (is_idle(&m->entries[i]) && (!oldest || m->entries[i].named_ns < oldest->named_ns))
             oldest = &m->entries[i];
-    if (oldest)
-        remove_entry(m, oldest);
+    if (!oldest || r->now_ns - oldest->named_ns < age_ns)
+        return false;
+    remove_entry(m, oldest);
+    r->counters.mesh_forgotten++;
+    return true;
 }
 
 static struct mesh_entry *add(struct rrcp *r, const struct rrcp_address *address)
 {
     struct rrcp_mesh *m = &r->mesh;
 
-    if (m->count == MESH_BOOK_MAX) {
+    if (m->count == MESH_BOOK_MAX && !evict(r, STALE_NS)) {
         r->counters.mesh_full++;
         return NULL;
     }
@@ -166,6 +174,17 @@ uint32_t rrcp_mesh_write_self(const struct rrcp *r, struct packet_beacon *p, uin
     tlv[1] = self->length;
     memcpy(tlv + 2, self->bytes, self->length);
     return 2u + self->length;
+}
+
+uint32_t rrcp_mesh_write_pass(const struct rrcp *r, struct packet_beacon *p, uint8_t *tlv)
+{
+    if (!rrcp_pass_is_used(r))
+        return 0;
+    p->tlv_count++;
+    tlv[0] = BEACON_TLV_PASS;
+    tlv[1] = PACKET_PASS_BYTES;
+    rrcp_pass_write(r, tlv + 2);
+    return 2u + PACKET_PASS_BYTES;
 }
 
 uint32_t rrcp_mesh_write_members(struct rrcp *r, struct packet_beacon *p, uint8_t *tlv,
@@ -301,7 +320,7 @@ void rrcp_mesh_met(struct rrcp *r, const struct rrcp_peer *peer)
 
     if (!entry) {
         if (r->mesh.count == MESH_BOOK_MAX)
-            evict(&r->mesh);
+            (void)evict(r, 0);
         entry = add(r, &peer->address[0]);
     }
     MD_ASSERT(entry); /* there are as many entries as seeds and peers together */

@@ -11,6 +11,8 @@ const struct rrcp_address *rrcp_mesh_probe(struct rrcp *r);
 
 /* Writes our own address behind a beacon of ours, at `tlv`. Returns the bytes written. */
 uint32_t rrcp_mesh_write_self(const struct rrcp *r, struct packet_beacon *p, uint8_t *tlv);
+/* Likewise our pass, if there are keys. */
+uint32_t rrcp_mesh_write_pass(const struct rrcp *r, struct packet_beacon *p, uint8_t *tlv);
 /* Writes as many addresses of live peers as fit before `end`; the next beacon goes on behind them.
  */
 uint32_t rrcp_mesh_write_members(struct rrcp *r, struct packet_beacon *p, uint8_t *tlv,

@@ -29,6 +29,7 @@
 #define PACKET_STATUS_BYTES  68
 #define PACKET_HSM_BYTES     26
 #define PACKET_RANGES_MAX    64
+#define PACKET_PASS_BYTES    8
 #define PACKET_RANGE_TOTAL   65536
 
 enum packet_type {
@@ -58,6 +59,7 @@ enum packet_type {
 #define BEACON_TLV_ECHO      5
 #define BEACON_TLV_SELF      6
 #define BEACON_TLV_MEMBERS   7
+#define BEACON_TLV_PASS      8
 
 #define NCF_REPAIR_COMING    1
 #define NCF_NOT_HELD         2
@@ -165,7 +167,8 @@ struct packet_solicit {
     struct packet_header header;
     uint8_t target[8];
     uint8_t nonce[8];
-    uint8_t zeros[108];
+    uint8_t pass[PACKET_PASS_BYTES]; /* 0 but in a mesh with keys */
+    uint8_t zeros[100];
 };
 
 /* Value of BEACON_TLV_ECHO, as often as its length says. */

@@ -383,7 +383,8 @@ struct rrcp_sender {
 enum key_class {
     KEY_UNICAST,
     KEY_GROUP,
-    KEY_PROOF, /* a BEACON that echoes our nonce */
+    KEY_PROOF,  /* a BEACON that echoes our nonce */
+    KEY_MEMBER, /* mesh: its pass is right */
     KEY_count
 };
 
@@ -449,6 +450,7 @@ struct rrcp {
     uint64_t session;
     uint64_t hash_key[2];
     uint64_t nonce_key[2];
+    uint64_t pass_key[RRCP_KEY_MAX][2]; /* of each key */
     struct md_prng prng;
     struct rrcp_counters counters;
     uint64_t now_ns;

@@ -488,7 +488,7 @@ const struct status_figure status_figures[] = {
     F("rrcpd", "meshRefused", COUNTER, PLAIN,
         "Mesh: beacons of nodes that nobody named, or whose address is translated."),
     F("rrcpd", "meshFull", COUNTER, PLAIN, "Mesh: addresses not learnt for want of room."),
-    F("rrcpd", "meshForgotten", COUNTER, PLAIN, "Mesh: learnt addresses that were silent too long."),
+    F("rrcpd", "meshForgotten", COUNTER, PLAIN, "Mesh: learnt addresses without a node that were forgotten."),
     F("rrcpd", "peersUp", COUNTER, PLAIN, "Nodes that were heard for the first time, or again."),
     F("rrcpd", "peersDown", COUNTER, PLAIN, "Nodes that were not heard for peerTimeout, or left."),
     F("rrcpd", "peerNameConflicts", COUNTER, PLAIN, "Nodes that use the name of another one."),
