@@ -1,0 +1,163 @@
+/* rmds/backbone.h - applications right on the backbone of their host. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RMDS_BACKBONE_H
+#define RMDS_BACKBONE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rmds/client.h"
+#include "rmds/rwf_message.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/*
+ * An application attaches to the rrcpd of its host and has the data of the backbone without a p2ps
+ * between: one copy out of shared memory, and no system call while both sides are busy.
+ *
+ *     rmds_backbone_options_init(&options, sizeof(options));
+ *     options.network = "net1";
+ *     rmds_backbone_open(&options, &backbone);
+ *     rmds_item_open(backbone, &request, &item);
+ *     for (;;) {
+ *         while (rmds_backbone_turn(backbone, rmds_now()) > 0)
+ *             ;                                        callbacks run in here
+ *         poll(descriptor, until rmds_backbone_deadline())
+ *     }
+ *
+ * A backbone and all that belongs to it is one thread's. Either the application's own loop calls
+ * rmds_backbone_turn(), or rmds_backbone_start() starts a thread that does; then other threads may
+ * call rmds_backbone_post() and rmds_backbone_stop() only, and all the rest is called from
+ * callbacks. Callbacks may call every function but close, start, stop and turn. What a callback is
+ * given is good until it returns.
+ *
+ * Nothing is allocated for a message, nothing blocks, every table has a limit. rrcpd decides by the
+ * uid of the process what it may do (attachAccess); what it may not do is dropped and counted.
+ *
+ * Structs that the application fills begin with their size, which the init functions set: those of
+ * an older version are accepted by a newer library. Structs that the library passes only grow at
+ * their end.
+ */
+struct rmds_backbone;
+struct rmds_item;
+
+/* ---- the attachment ---- */
+
+struct rmds_backbone_options {
+    size_t size;
+    const char *network;  /* networkName of rmds.cnf; "net1" */
+    const char *instance; /* of the rrcpd; "1" */
+    const char *run_dir;  /* "/run/rmds" */
+    const char *name;     /* what the operator sees; at most 63 bytes; "application" */
+    uint32_t ring_bytes;  /* of the ring towards rrcpd, a power of two; 4 MiB */
+    uint32_t item_limit;  /* items open at once; 1,000,000 */
+    void *owner;          /* first argument of the callbacks below */
+    /* The application is on the backbone, or no longer: rrcpd is not there, has ended, or refused
+     * it. It is looked for each second; items become suspect meanwhile. */
+    void (*on_link)(void *owner, bool is_up);
+    /* A service is new, or has changed. */
+    void (*on_service)(void *owner, const char *name, bool is_up);
+};
+
+void rmds_backbone_options_init(struct rmds_backbone_options *options, size_t size);
+
+/* RMDS_ERROR_RANGE (an option), RMDS_ERROR_NOMEM, RMDS_ERROR_SYSTEM. That rrcpd is not there yet
+ * is no error. The options are copied. */
+int rmds_backbone_open(const struct rmds_backbone_options *options, struct rmds_backbone **out);
+/* Ends all items and the thread, without callbacks. NULL is allowed. */
+void rmds_backbone_close(struct rmds_backbone *backbone);
+
+/* One descriptor for the life of `backbone`: readable when a turn has something to do. */
+int rmds_backbone_descriptor(const struct rmds_backbone *backbone);
+/* When a turn is due even if the descriptor is silent; RMDS_NEVER. */
+uint64_t rmds_backbone_deadline(const struct rmds_backbone *backbone);
+/* Do what can be done now, in bounded pieces. 0: all is done, wait. */
+size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns);
+
+/* A thread of the library takes the turns from now on. */
+int rmds_backbone_start(struct rmds_backbone *backbone);
+/* Waits for the end of that thread; not from a callback. */
+void rmds_backbone_stop(struct rmds_backbone *backbone);
+/* From any thread: `call` runs in the thread of the backbone, in order. RMDS_ERROR_FULL: 1,024
+ * calls wait already. */
+int rmds_backbone_post(struct rmds_backbone *backbone, void (*call)(void *argument),
+                       void *argument);
+
+struct rmds_backbone_stats {
+    size_t size;
+    uint64_t messages; /* taken from the backbone */
+    uint64_t bytes;
+    uint64_t images; /* passed to callbacks */
+    uint64_t updates;
+    uint64_t states;
+    uint64_t undecodable; /* messages that are not what they should be; the item is told */
+    uint64_t overruns;    /* the application was too slow for the ring and lost messages: told */
+    uint64_t send_full;   /* the ring towards rrcpd had no room */
+    uint32_t items_now;
+    uint32_t live_now; /* of these, in step with their source */
+    uint64_t behind;   /* bytes of the ring not read when it was looked at last */
+    uint64_t behind_max;
+};
+
+/* `out->size` must be set. */
+void rmds_backbone_stats(const struct rmds_backbone *backbone, struct rmds_backbone_stats *out);
+
+/* ---- items ---- */
+
+enum rmds_item_event_kind {
+    RMDS_ITEM_IMAGE,  /* one part of it; see is_first, is_last */
+    RMDS_ITEM_UPDATE, /* the next one: what was lost is told before, by a STATE */
+    RMDS_ITEM_GENERIC,
+    RMDS_ITEM_STATE,  /* OPEN and SUSPECT: do not trust the values until the next image, which comes
+                         by itself; code RWF_CODE_GAP_DETECTED: messages were lost */
+    RMDS_ITEM_CLOSED, /* the last one: `item` is void when the callback returns */
+};
+
+struct rmds_item_event {
+    enum rmds_item_event_kind kind;
+    struct rmds_item *item;
+    void *user;
+    /* The RWF message without key, group and stream id; empty where the state has no message. */
+    struct rwf_bytes bytes;
+    const struct rwf_msg *message; /* the same decoded; NULL for raw items and without a message */
+    bool is_first;                 /* IMAGE */
+    bool is_last;
+    struct rwf_state state; /* IMAGE (without its text), STATE, CLOSED */
+};
+
+typedef void rmds_item_fn(const struct rmds_item_event *event);
+
+struct rmds_item_request {
+    size_t size;
+    const char *service;
+    const char *name;
+    uint8_t domain; /* 6, market price */
+    bool is_snapshot;
+    bool is_raw;          /* rmds_item_event.message is not wanted */
+    bool has_qos;         /* else the best that the service has */
+    struct rwf_qos qos;   /* one quality, which the service must have */
+    rmds_item_fn *handle; /* called for each event */
+    void *user;           /* handed to it */
+};
+
+void rmds_item_request_init(struct rmds_item_request *request, size_t size);
+
+/*
+ * Open an item. A service that nobody offers (yet) is no error: the item waits for it, and is told
+ * so by a STATE. RMDS_ERROR_RANGE (a name too long or missing), RMDS_ERROR_FULL (item_limit),
+ * RMDS_ERROR_NOMEM. An item that is open here already is refused by a CLOSED event with code
+ * RWF_CODE_ALREADY_OPEN. No callback runs before the next turn.
+ */
+int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_request *request,
+                   struct rmds_item **out);
+/* No event of it follows. */
+void rmds_item_close(struct rmds_item *item);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,291 @@
+/* backbone.c - see rmds/backbone.h: the attachment of an application, its turns, its thread. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/random.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "internal.h"
+
+enum { EVENTS_MAX = 64, POLLS_A_TURN = 32, CALLS_MAX = 1024, CALLS_A_TURN = 64 };
+
+struct call {
+    unsigned kind; /* of a letter; always 0 */
+    void (*call)(void *argument);
+    void *argument;
+};
+
+void rmds_backbone_options_init(struct rmds_backbone_options *options, size_t size)
+{
+    struct rmds_backbone_options usual = { .size = size,
+                                           .network = "net1",
+                                           .instance = "1",
+                                           .run_dir = "/run/rmds",
+                                           .name = "application",
+                                           .ring_bytes = 4 << 20,
+                                           .item_limit = 1000000 };
+
+    memset(options, 0, size);
+    memcpy(options, &usual, size < sizeof(usual) ? size : sizeof(usual));
+}
+
+/* ---- turns ---- */
+
+static void link_is(struct rmds_backbone *backbone, bool is_up)
+{
+    if (backbone->is_up == is_up)
+        return;
+    backbone->is_up = is_up;
+    if (backbone->options.on_link)
+        backbone->options.on_link(backbone->options.owner, is_up);
+}
+
+static void look_at(struct rmds_backbone *backbone, const struct backbone_event *event)
+{
+    if (event->type == BACKBONE_MESSAGE)
+        return;
+    if (event->type == BACKBONE_ATTACHED || event->type == BACKBONE_DETACHED)
+        link_is(backbone, event->type == BACKBONE_ATTACHED);
+}
+
+/* Some of what has come. True: the ring was found empty. */
+static bool poll_some(struct rmds_backbone *backbone, uint64_t now_ns, size_t *done)
+{
+    struct backbone_event events[EVENTS_MAX];
+
+    for (int i = 0; i < POLLS_A_TURN; i++) {
+        int count = attach_poll(backbone->attach, now_ns, events, EVENTS_MAX);
+
+        if (count == 0)
+            return true;
+        for (int k = 0; k < count; k++)
+            look_at(backbone, &events[k]);
+        library_items_input(backbone, now_ns, events, (size_t)count);
+        *done += (size_t)count;
+    }
+    return false;
+}
+
+static size_t take_calls(struct rmds_backbone *backbone)
+{
+    struct call call;
+    uint64_t rung;
+    size_t done = 0;
+
+    while (done < CALLS_A_TURN && md_mailbox_take(&backbone->calls, &call)) {
+        call.call(call.argument);
+        done++;
+    }
+    if (done > 0 && done < CALLS_A_TURN)
+        (void)!read(backbone->wake_fd, &rung, sizeof(rung));
+    return done;
+}
+
+size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns)
+{
+    size_t done = take_calls(backbone);
+    bool is_empty = poll_some(backbone, now_ns, &done);
+
+    if (!library_items_settle(backbone, now_ns, is_empty))
+        done++;
+    attach_flush(backbone->attach);
+    return done;
+}
+
+int rmds_backbone_descriptor(const struct rmds_backbone *backbone)
+{
+    return backbone->epoll_fd;
+}
+
+uint64_t rmds_backbone_deadline(const struct rmds_backbone *backbone)
+{
+    uint64_t attach = attach_deadline(backbone->attach);
+    uint64_t items = library_items_deadline(backbone);
+
+    return attach < items ? attach : items;
+}
+
+/* ---- other threads ---- */
+
+static void ring(struct rmds_backbone *backbone)
+{
+    uint64_t one = 1;
+
+    (void)!write(backbone->wake_fd, &one, sizeof(one));
+}
+
+int rmds_backbone_post(struct rmds_backbone *backbone, void (*call)(void *argument), void *argument)
+{
+    struct call letter = { .call = call, .argument = argument };
+
+    if (!md_mailbox_put(&backbone->calls, &letter))
+        return MD_ERR_FULL;
+    ring(backbone);
+    return MD_OK;
+}
+
+static void rest(const struct rmds_backbone *backbone)
+{
+    struct pollfd wanted = { .fd = backbone->epoll_fd, .events = POLLIN };
+    uint64_t deadline_ns = rmds_backbone_deadline(backbone);
+    uint64_t now_ns = rmds_now();
+    struct timespec wait = { .tv_sec = 1 };
+
+    if (deadline_ns <= now_ns)
+        return;
+    if (deadline_ns - now_ns < MD_NS_PER_S)
+        wait = (struct timespec){ .tv_nsec = (long)(deadline_ns - now_ns) };
+    (void)ppoll(&wanted, 1, &wait, NULL);
+}
+
+static void *run(void *argument)
+{
+    struct rmds_backbone *backbone = argument;
+
+    while (!atomic_load_explicit(&backbone->must_stop, memory_order_relaxed)) {
+        if (rmds_backbone_turn(backbone, rmds_now()) == 0)
+            rest(backbone);
+    }
+    return NULL;
+}
+
+int rmds_backbone_start(struct rmds_backbone *backbone)
+{
+    if (backbone->is_started)
+        return MD_ERR_STATE;
+    atomic_store_explicit(&backbone->must_stop, false, memory_order_relaxed);
+    if (pthread_create(&backbone->thread, NULL, run, backbone) != 0)
+        return MD_ERR_SYS;
+    backbone->is_started = true;
+    return MD_OK;
+}
+
+void rmds_backbone_stop(struct rmds_backbone *backbone)
+{
+    if (!backbone->is_started)
+        return;
+    atomic_store_explicit(&backbone->must_stop, true, memory_order_relaxed);
+    ring(backbone);
+    pthread_join(backbone->thread, NULL);
+    backbone->is_started = false;
+}
+
+/* ---- figures ---- */
+
+void rmds_backbone_stats(const struct rmds_backbone *backbone, struct rmds_backbone_stats *out)
+{
+    const struct rrmp_sink_stats *sink = rrmp_sink_stats(backbone->items.sink);
+    struct rmds_backbone_stats stats = backbone->stats;
+    struct attach_counters counters;
+    size_t size = out->size;
+
+    attach_counters(backbone->attach, &counters);
+    stats.size = size;
+    stats.messages = counters.messages_received;
+    stats.bytes = counters.bytes_received;
+    stats.overruns = counters.overruns;
+    stats.send_full = counters.send_full;
+    stats.behind = counters.behind;
+    stats.behind_max = counters.behind_max;
+    stats.items_now = backbone->items.slots.count;
+    stats.live_now = sink->live_now;
+    memcpy(out, &stats, size < sizeof(stats) ? size : sizeof(stats));
+}
+
+/* ---- life ---- */
+
+static bool copy(char *out, size_t size, const char **text)
+{
+    size_t length = *text ? strlen(*text) : 0;
+
+    if (length == 0 || length >= size)
+        return false;
+    memcpy(out, *text, length + 1);
+    *text = out;
+    return true;
+}
+
+static bool take_options(struct rmds_backbone *backbone,
+                         const struct rmds_backbone_options *options)
+{
+    struct rmds_backbone_options *own = &backbone->options;
+
+    rmds_backbone_options_init(own, sizeof(*own));
+    memcpy(own, options, options->size < sizeof(*own) ? options->size : sizeof(*own));
+    return copy(backbone->network, sizeof(backbone->network), &own->network) &&
+           copy(backbone->instance, sizeof(backbone->instance), &own->instance) &&
+           copy(backbone->run_dir, sizeof(backbone->run_dir), &own->run_dir) &&
+           copy(backbone->name, sizeof(backbone->name), &own->name) && own->item_limit > 0 &&
+           own->item_limit <= 16000000;
+}
+
+static int watch(const struct rmds_backbone *backbone, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+
+    return epoll_ctl(backbone->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? MD_OK : MD_ERR_SYS;
+}
+
+static int open_all(struct rmds_backbone *backbone)
+{
+    const struct attach_config config = { .network = backbone->network,
+                                          .rrcpd_instance = backbone->instance,
+                                          .run_dir = backbone->run_dir,
+                                          .user_name = backbone->name,
+                                          .outbound_bytes = backbone->options.ring_bytes };
+    uint64_t random;
+    int err = attach_open(&config, &backbone->attach);
+
+    if (err == MD_OK && getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
+        err = MD_ERR_SYS;
+    if (err == MD_OK)
+        err = library_items_init(backbone, random);
+    if (err == MD_OK)
+        err = md_mailbox_init(&backbone->calls, sizeof(struct call), CALLS_MAX, 0);
+    if (err != MD_OK)
+        return err;
+    backbone->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+    backbone->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (backbone->epoll_fd < 0 || backbone->wake_fd < 0 ||
+        watch(backbone, backbone->wake_fd) != MD_OK)
+        return MD_ERR_SYS;
+    return watch(backbone, attach_fd(backbone->attach));
+}
+
+int rmds_backbone_open(const struct rmds_backbone_options *options, struct rmds_backbone **out)
+{
+    struct rmds_backbone *backbone = calloc(1, sizeof(*backbone));
+    int err;
+
+    *out = NULL;
+    if (!backbone)
+        return MD_ERR_NOMEM;
+    backbone->epoll_fd = backbone->wake_fd = -1;
+    err = take_options(backbone, options) ? open_all(backbone) : MD_ERR_RANGE;
+    if (err != MD_OK) {
+        rmds_backbone_close(backbone);
+        return err;
+    }
+    *out = backbone;
+    return MD_OK;
+}
+
+void rmds_backbone_close(struct rmds_backbone *backbone)
+{
+    if (!backbone)
+        return;
+    rmds_backbone_stop(backbone);
+    library_items_fini(backbone);
+    attach_close(backbone->attach);
+    md_mailbox_fini(&backbone->calls);
+    if (backbone->epoll_fd >= 0)
+        close(backbone->epoll_fd);
+    if (backbone->wake_fd >= 0)
+        close(backbone->wake_fd);
+    free(backbone);
+}
