@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "access.h"
 #include "attach/settings.h"
 #include "base/clock.h"
 #include "base/err.h"
@@ -37,6 +38,7 @@ struct rrcpd {
     struct md_loop_timer *deadline; /* of an orderly stop */
     struct net *net;
     struct users *users;
+    struct access *access;
     struct health *health;
     struct daemon_memory memory;
     uint64_t ring_bytes; /* of all users */
@@ -210,7 +212,7 @@ static void log_why(const struct rrcpd *d, const char *why)
     static const char *const params[] = { "interface",        "secondInterface", "unicastPort",
                                           "multicastAddress", "maxPacketSize",   "transport",
                                           "rdmaDevice",       "rdmaPort",        "peers",
-                                          "authKeyFile" };
+                                          "authKeyFile",      "attachAccess" };
 
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         size_t length = strlen(params[i]);
@@ -263,11 +265,29 @@ static int open_network(struct rrcpd *d)
                : err == MD_ERR_NOT_FOUND ? MD_EXIT_FILE /* an interface, and it may come */
                                          : MD_EXIT_CONFIG;
     }
+    users_access_set(d->users, d->access);
     users_limit_rings(d->users, d->ring_bytes);
     users_show(d->users, daemon->stats, daemon->process);
     users_on_exhausted(d->users, on_exhausted, d);
     role_open(daemon->conf, path, d->role_path, sizeof(d->role_path));
     snprintf(d->socket_path, sizeof(d->socket_path), "%s", path);
+    return -1;
+}
+
+static int read_access(struct rrcpd *d)
+{
+    struct md_conf_object object =
+        md_conf_object(d->daemon.conf, MD_CONF_RRCP, d->settings.network);
+    char why[WHY_BYTES];
+
+    if (access_create(md_conf_string(&object, "attachAccess"), why, sizeof(why), &d->access) !=
+        MD_OK) {
+        log_why(d, why);
+        return MD_EXIT_CONFIG;
+    }
+    if (access_unknown(d->access))
+        md_log(MD_LOG_WARNING, "attachAccess: nobody here is called %s; its rule fits nobody",
+               access_unknown(d->access));
     return -1;
 }
 
@@ -302,7 +322,9 @@ static int build(void *owner)
     if (md_loop_wake_create(d->daemon.loop, on_mail, d, &d->mail) != MD_OK ||
         md_loop_timer_create(d->daemon.loop, on_deadline, d, &d->deadline) != MD_OK)
         return MD_EXIT_FILE;
-    int code = open_network(d);
+    int code = read_access(d);
+    if (code < 0)
+        code = open_network(d);
     return code < 0 ? open_health(d) : code;
 }
 
@@ -315,6 +337,7 @@ static void take_down(void *owner)
     health_close(d->health);
     net_destroy(d->net); /* the net loop lets go of the users' rings first */
     users_close(d->users);
+    access_destroy(d->access);
     role_close(d->role_path, d->socket_path);
     md_loop_timer_destroy(d->deadline);
     md_loop_wake_destroy(d->mail);

@@ -452,8 +452,10 @@ int net_start(const struct net_config *config, char *why, size_t why_size, struc
         return MD_ERR_NOMEM;
     net->config = *config;
     net->epoll_fd = net->mail_fd = -1;
+    net->judged = malloc(config->node.engine.message_bytes_max);
     sem_init(&net->opened, 0, 0);
-    int err = md_mailbox_init(&net->in, sizeof(struct net_mail), MAIL_MAX, 3);
+    int err = net->judged ? md_mailbox_init(&net->in, sizeof(struct net_mail), MAIL_MAX, 3)
+                          : MD_ERR_NOMEM;
     if (!err)
         err = md_mailbox_init(&net->out, sizeof(struct net_mail), MAIL_MAX, 0);
     if (!err && !config->node.uses_verbs)
@@ -490,6 +492,7 @@ void net_destroy(struct net *net)
         close(net->epoll_fd);
     if (net->mail_fd >= 0)
         close(net->mail_fd);
+    free(net->judged);
     sem_destroy(&net->opened);
     md_mailbox_fini(&net->in);
     md_mailbox_fini(&net->out);

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "access.h"
 #include "attach/node.h"
 #include "attach/shm.h"
 #include "conf/conf.h"
@@ -19,7 +20,7 @@
  */
 struct net;
 
-enum { NET_USER_ROWS = 4 }; /* counters of a user that are shown */
+enum { NET_USER_ROWS = 5 }; /* counters of a user that are shown */
 
 /* A user, made by the control loop, lent to the net loop between NET_ADD and NET_REMOVED. */
 struct net_user {
@@ -30,6 +31,9 @@ struct net_user {
     bool receives;
     char name[ATTACH_NAME_MAX];
     void *owner; /* the control loop's */
+    /* The rules for it; NULL: it may send everything. */
+    const struct access *access;
+    access_rules rules;
 
     /* The net loop's own. */
     struct attach_outbound_reader ring;
@@ -37,7 +41,7 @@ struct net_user {
     bool is_leaving;  /* no longer believed, or on its way out */
     bool is_removing; /* the control loop asked for its end */
     enum backbone_user_reason reason;
-    uint64_t messages, bytes, refused, wakes;
+    uint64_t messages, bytes, refused, wakes, denied;
     struct stats_entry *stats[NET_USER_ROWS], *stat_lag, *stat_name;
     /* flowControl min: how far its reader is, up to where it was credited, the wait it has left. */
     uint64_t cursor_seen, credited_at, wait_left_ns, given_up_ns;

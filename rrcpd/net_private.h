@@ -47,7 +47,8 @@ struct net {
     bool is_full;     /* the engine takes no more messages now */
     bool is_held;     /* flowControl min: a local reader is far behind */
     uint64_t held_ns; /* when that was looked at last */
-    uint64_t users_violated, users_given_up;
+    uint64_t users_violated, users_given_up, messages_denied;
+    uint8_t *judged; /* a message of a user that may not send everything */
     bool is_stopping, has_stopped;
     struct backbone_event events[NET_EVENT_MAX];
 

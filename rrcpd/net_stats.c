@@ -121,6 +121,7 @@ static const struct stats_row user_rows[NET_USER_ROWS] = {
     STATS_ROW(STATS_KIND_COUNTER, "bytesSent", struct net_user, bytes),
     STATS_ROW(STATS_KIND_COUNTER, "refused", struct net_user, refused),
     STATS_ROW(STATS_KIND_COUNTER, "wakes", struct net_user, wakes),
+    STATS_ROW(STATS_KIND_COUNTER, "denied", struct net_user, denied),
 };
 
 struct net_stats {
@@ -129,8 +130,8 @@ struct net_stats {
     struct stats_entry *drops[RRCP_DROP_count];
     struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
     struct stats_entry *key; /* which seals; NULL without keys */
-    struct stats_entry *users, *violated, *given_up, *loop_max_us, *turns, *sleeps, *position,
-        *pool_size, *ring, *over;
+    struct stats_entry *users, *violated, *given_up, *denied, *loop_max_us, *turns, *sleeps,
+        *position, *pool_size, *ring, *over;
 };
 
 int net_stats_create(struct net *net, const char *transport)
@@ -155,6 +156,7 @@ int net_stats_create(struct net *net, const char *transport)
         stats->key = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.keyId", process);
     stats->users = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.users", process);
     stats->violated = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.usersViolated", process);
+    stats->denied = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.messagesDenied", process);
     stats->given_up = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.usersGivenUp", process);
     stats->loop_max_us = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.loopMaxUs", process);
     stats->turns = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.loopTurns", process);
@@ -209,6 +211,7 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     stats_gauge_set(stats->users, (uint64_t)net->user_count);
     md_ctr_set(&stats->violated->value, net->users_violated);
     md_ctr_set(&stats->given_up->value, net->users_given_up);
+    md_ctr_set(&stats->denied->value, net->messages_denied);
     stats_gauge_set(stats->loop_max_us, net->turn_max_ns / 1000);
     md_ctr_set(&stats->turns->value, net->turns);
     md_ctr_set(&stats->sleeps->value, net->sleeps);

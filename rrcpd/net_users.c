@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "net_users.h"
 
+#include <string.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
@@ -86,6 +87,29 @@ static void remove_user(struct net *net, int index, uint64_t now_ns)
 
 /* ---- their messages ------------------------------------------------------------------------- */
 
+/* False: it may not send the message, which is dropped. The ring stays the user's to write, so the
+ * message is judged and sent by a copy. */
+static bool may_send(struct net *net, struct net_user *user, struct rrcp_msg *msg)
+{
+    const char *tried;
+
+    if (!user->access || msg->length > net->config.node.engine.message_bytes_max)
+        return true; /* the engine drops what is too long */
+    if (msg->length > 0)
+        memcpy(net->judged, msg->bytes, msg->length);
+    msg->bytes = net->judged;
+    tried = access_refuses(user->access, user->rules, msg);
+    if (!tried)
+        return true;
+    if (user->denied++ == 0)
+        md_log(MD_LOG_WARNING,
+               "user %s (port %d) may not send %s (attachAccess); dropped, as all that follows of "
+               "that kind",
+               user->name, user->port, tried);
+    net->messages_denied++;
+    return false;
+}
+
 /* Up to a quantum of one user. Returns bytes; sets net->is_full when the engine is. */
 static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
 {
@@ -94,7 +118,8 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
     int found = 0;
 
     while (bytes < QUANTUM_BYTES && (found = attach_outbound_peek(&user->ring, &msg)) > 0) {
-        int err = rrcp_submit(net->engine, now_ns, user->port, &msg);
+        int err = may_send(net, user, &msg) ? rrcp_submit(net->engine, now_ns, user->port, &msg)
+                                            : MD_ERR_STATE;
 
         if (err == MD_ERR_FULL) {
             net->is_full = true;

@@ -52,7 +52,9 @@ struct users {
     int count;
     uint64_t ring_bytes, ring_bytes_max;
     struct guests guests;
-    struct md_ctr *refused_rate, *refused_quota, *refused_connections, *refused_rings;
+    const struct access *access;
+    struct md_ctr *refused_access, *refused_rate, *refused_quota, *refused_connections,
+        *refused_rings;
     void (*exhausted)(void *owner);
     void *owner;
 };
@@ -186,6 +188,39 @@ static bool is_sink(const char *name)
     return strncmp(name, "p2ps.", 5) == 0;
 }
 
+/* The groups that the kernel says the program is in. */
+static int groups_of(const struct user *user, gid_t groups[ACCESS_GROUPS_MAX])
+{
+    socklen_t length = (ACCESS_GROUPS_MAX - 1) * sizeof(gid_t);
+
+    groups[0] = user->peer.gid;
+    if (getsockopt(user->socket_fd, SOL_SOCKET, SO_PEERGROUPS, groups + 1, &length) != 0)
+        return 1; /* more than there is room for: its first group counts */
+    return 1 + (int)(length / sizeof(gid_t));
+}
+
+/* False: refused, since no rule lets the uid do anything. */
+static bool has_access(struct user *user, bool is_application)
+{
+    const struct access *access = user->users->access;
+    gid_t groups[ACCESS_GROUPS_MAX];
+    access_rules rules;
+
+    rules = access_find(access, user->peer.uid, groups, groups_of(user, groups));
+    if (access_is_daemon(access, user->peer.uid) && (!is_application || rules == 0))
+        return true;
+    if (rules == 0) {
+        md_ctr_inc(user->users->refused_access);
+        refuse(user, MD_ERR_STATE, "attachAccess lets this uid and its groups do nothing");
+        return false;
+    }
+    if (!access_is_all(access, rules)) {
+        user->net.access = access;
+        user->net.rules = rules;
+    }
+    return true;
+}
+
 /* False: refused, since its uid attaches too often, or has its places. */
 static bool is_within_quota(struct user *user)
 {
@@ -234,7 +269,7 @@ static void attach(struct user *user, const struct attach_request *request)
 
     memcpy(user->net.name, request->name, sizeof(user->net.name));
     md_loop_timer_stop(user->silence);
-    if (!is_within_quota(user)) {
+    if (!has_access(user, request->flags & ATTACH_REQUEST_APPLICATION) || !is_within_quota(user)) {
         hang_up(user, BACKBONE_USER_DIED);
         return;
     }
@@ -306,8 +341,15 @@ void users_limit_rings(struct users *users, uint64_t bytes)
     users->ring_bytes_max = bytes;
 }
 
+void users_access_set(struct users *users, const struct access *access)
+{
+    users->access = access;
+}
+
 void users_show(struct users *users, struct stats_segment *stats, const char *process)
 {
+    users->refused_access =
+        &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.access", process)->value;
     users->refused_rate =
         &stats_entry_addf(stats, STATS_KIND_COUNTER, "%s.usersRefused.rate", process)->value;
     users->refused_quota =

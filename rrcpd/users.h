@@ -21,6 +21,9 @@ int users_open(struct md_loop *loop, struct net *net, const char *path, char *wh
 /* All outbound rings together; a user whose ring would go beyond it is refused. */
 void users_limit_rings(struct users *users, uint64_t bytes);
 
+/* The rules for programs of other uids than the daemons'; they outlive `users`. */
+void users_access_set(struct users *users, const struct access *access);
+
 /* Count the attachments refused, as <process>.usersRefused.*; before the loop runs. */
 void users_show(struct users *users, struct stats_segment *stats, const char *process);
 

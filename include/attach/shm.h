@@ -214,7 +214,8 @@ enum attach_request_kind {
     ATTACH_REQUEST_DETACH = 2,
 };
 
-#define ATTACH_REQUEST_SENDS_ONLY 1u /* wants no copy of what local users send */
+#define ATTACH_REQUEST_SENDS_ONLY  1u /* wants no copy of what local users send */
+#define ATTACH_REQUEST_APPLICATION 2u /* attachAccess holds for it, also under a daemon's uid */
 
 struct attach_request {
     uint32_t magic;

@@ -237,6 +237,7 @@ static int open_all(struct rmds_backbone *backbone)
                                           .rrcpd_instance = backbone->instance,
                                           .run_dir = backbone->run_dir,
                                           .user_name = backbone->name,
+                                          .is_application = true,
                                           .outbound_bytes = backbone->options.ring_bytes };
     uint64_t random;
     int err = attach_open(&config, &backbone->attach);

@@ -84,7 +84,7 @@ struct rmds_backbone {
 /* items.c: the items and their events. */
 int library_items_init(struct rmds_backbone *backbone, uint64_t random);
 void library_items_fini(struct rmds_backbone *backbone);
-/* What the backbone brought. */
+/* Takes events of the backbone. */
 void library_items_input(struct rmds_backbone *backbone, uint64_t now_ns,
                          const struct backbone_event *events, size_t count);
 /* Opens and closes what callbacks asked for, ticks. False: not all could be opened now. */

@@ -533,9 +533,11 @@ const struct status_figure status_figures[] = {
     F("rrcpd", "usersViolated", COUNTER, PLAIN, "Local users thrown out for a lie in their ring."),
     F("rrcpd", "usersGivenUp", COUNTER, PLAIN,
       "Local readers that flowControl min waited for until they did not get on."),
+    F("rrcpd", "messagesDenied", COUNTER, PLAIN,
+      "Messages of local users dropped, which attachAccess does not let them send."),
     MANY("rrcpd", "usersRefused.*", COUNTER, PLAIN, "reason", NULL,
-        "Attachments refused: the uid attached too often, or has all it may have of places, "
-        "connections or rings; or the memory for rings is taken."),
+        "Attachments refused: attachAccess lets the uid do nothing; it attached too often, or has "
+        "all it may have of places, connections or rings; or the memory for rings is taken."),
     F("rrcpd", "users", GAUGE, PLAIN, "Local users: src_dist and workers of p2ps."),
     F("rrcpd", "loopMaxUs", GAUGE, US, "Longest turn of the event loop since the last second."),
     F("rrcpd", "loopTurns", COUNTER, PLAIN, "Turns of the event loop."),
@@ -572,6 +574,8 @@ const struct status_figure status_figures[] = {
         "Messages of the local user that found no room; the user waits."),
     NAMED("rrcpd.user", "userQUse", GAUGE, BYTES, "queue",
         "Bytes that the local user has not read yet."),
+    F("rrcpd.user", "denied", COUNTER, PLAIN,
+      "Messages of the user dropped, which attachAccess does not let it send."),
     F("rrcpd.user", "wakes", COUNTER, PLAIN, "Times that the local user was woken."),
 };
 /* clang-format on */

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """backbone_library.py BENCH - an application on the backbone has every image and every update of its
 items, in order, from a publisher through src_dist and two rrcpd; that src_dist or its rrcpd dies is
-told to each item, and each gets a new image."""
+told to each item, and each gets a new image. An application that forges the records of others
+changes nothing (attachAccess), and is told of in the log once."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
@@ -9,8 +10,10 @@ import subprocess
 import sys
 import tempfile
 
+import attached
 import chain_faults
 import conf_examples
+import mirror
 import recording
 
 CONF = """\
@@ -20,8 +23,10 @@ CONF = """\
 *src_dist*rrcpdInstance : 1
 *src_dist*1.route*hostList : 127.0.0.1:14102
 *src_dist*serverPort : 0
+*rrcp*attachAccess : uid={uid} consume publish=RISK
 """
 WAIT_S = 90
+DENIED = "rrcpd.net1.messagesDenied"
 
 
 class Application:
@@ -61,11 +66,49 @@ def check(bench, run, system):
         application.wait_for("updates")
         kill_one(run, system, application, "src_dist.1")
         kill_one(run, system, application, "rrcpd.net1.2")
+        an_application_that_forges_changes_nothing(system, application)
         figures = application.end()
         figures_hold(figures, 500)
         assert figures["suspects"] >= 1000 and figures["updates"] > 0, figures
     finally:
         publisher.close()
+
+
+def forge(user):
+    """All that would harm the chain, were it believed."""
+    user.send(attached.CONTROL, attached.instance_record("forger", "FORGED"))
+    user.send(attached.CONTROL, attached.service_record("FORGED"))
+    user.send(attached.CONTROL, attached.instance_record("forger", "RDFD"))
+    user.send(attached.CONTROL, attached.service_record("RDFD"))
+    for handle in range(500):
+        for kind in (attached.UPDATE, attached.STATUS):
+            user.send(attached.topic_of("RDFD"),
+                      attached.tick_record(kind, 0, handle + 1, handle, 1, bytes(40)))
+    user.send(attached.topic_of("RDFD"), attached.header(attached.BIND, 0, 1) + bytes(60))
+    user.send(attached.USER_DOWN, bytes(8))
+    user.send(12345, b"anything")
+    user.send(attached.CONTROL, b"")
+    return 4 + 1000 + 4
+
+
+def an_application_that_forges_changes_nothing(system, application):
+    user = attached.User(system.folder, 2, attached.APPLICATION)
+    sent = forge(user)
+    denied = mirror.await_value(system, "rrcpd.net1.2", DENIED, lambda n: n >= sent)
+    assert denied == sent, "more was dropped than was forged"
+    application.wait_for("updates")
+    user.close()
+    log = next(p["log"] for p in system.load()["programs"] if p["name"] == "rrcpd.net1.2")
+    with open(log, encoding="utf-8") as file:
+        assert file.read().count("may not send") == 1, "not one line of the log"
+    # The records are right: a program that may send everything is believed.
+    user = attached.User(system.folder, 2, 0)
+    user.send(attached.CONTROL, attached.instance_record("forger", "FORGED"))
+    user.send(attached.CONTROL, attached.service_record("FORGED"))
+    before = len(application.lines)
+    application.wait_for("service FORGED is up")
+    assert "FORGED" not in "".join(application.lines[:before]), "the forged service was believed"
+    user.close()
 
 
 def kill_one(run, system, application, name):
@@ -80,7 +123,7 @@ def main():
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         conf = os.path.join(folder, "rmds.cnf")
         with open(conf, "w", encoding="ascii") as out:
-            out.write(CONF)
+            out.write(CONF.format(uid=os.getuid()))
         run = conf_examples.load_run()
         system = run.System(conf)
         try:

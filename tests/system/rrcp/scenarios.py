@@ -891,7 +891,7 @@ def open_to_all(bed):
 
 
 def a_uid_has_its_places_and_its_rate_and_no_more(bed):
-    daemon = bed.rrcpd(1)
+    daemon = bed.rrcpd(1, "*rrcp*attachAccess : uid=65534 all")
     open_to_all(bed)
     os.seteuid(65534)
     try:
@@ -931,8 +931,25 @@ def a_program_that_attaches_all_the_time_keeps_no_daemon_out(bed):
         assert all(got), f"{name}: {got}: {daemon.text()}"
 
 
+def a_uid_without_a_rule_may_not_attach(bed):
+    daemon = bed.rrcpd(1, "*rrcp*attachAccess : uid=65533 consume")
+    open_to_all(bed)
+    os.seteuid(65534)
+    try:
+        assert not is_attached(open_socket(bed))
+    finally:
+        os.seteuid(0)
+    until(lambda: bed.counters(1)["usersRefused.access"] == 1, "a refusal is not counted")
+    assert "attachAccess lets this uid and its groups do nothing" in daemon.text(), daemon.text()
+    os.seteuid(65533)
+    try:
+        assert is_attached(open_socket(bed))
+    finally:
+        os.seteuid(0)
+
+
 def a_uid_that_only_connects_keeps_nobody_out(bed):
-    daemon = bed.rrcpd(1)
+    daemon = bed.rrcpd(1, "*rrcp*attachAccess : uid=65534 all")
     open_to_all(bed)
     os.seteuid(65534)
     try:
@@ -948,7 +965,7 @@ def a_uid_that_only_connects_keeps_nobody_out(bed):
 
 
 def a_uid_with_large_rings_leaves_memory_to_others(bed):
-    daemon = bed.rrcpd(1, "*rrcpd*memoryLimit : 2G")
+    daemon = bed.rrcpd(1, "*rrcpd*memoryLimit : 2G", "*rrcp*attachAccess : uid=65534 all")
     open_to_all(bed)
     ring = 64 << 20
     room = bed.counters(1)["memory.max.userRings"]
