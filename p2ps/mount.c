@@ -80,6 +80,7 @@ void p2ps_mount_user(void *self, const char *name, struct p2ps_party *user)
     struct p2ps_mount *mount = self;
 
     set_holder(mount, 1, user);
+    p2ps_mount_ceiling_set(mount, p2ps_tuning_output_rate(&mount->worker->tuning, name));
     if (mount->label)
         return;
     if (asprintf(&mount->label, "%s user=%s", net_stream_peer(mount->stream), name) < 0)
@@ -118,6 +119,8 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
     uncount_host(mount);
     md_loop_fd_remove(mount->watch);
     mount->watch = NULL;
+    md_loop_timer_destroy(mount->pacer);
+    mount->pacer = NULL;
     if (mount->previous)
         mount->previous->next = mount->next;
     else
@@ -230,10 +233,17 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
         goes_on = read_once(mount, now_ns);
 }
 
+/* The ceiling holds it back, not the stream. */
+static bool is_paced(const struct p2ps_mount *mount)
+{
+    return mount->pacer && md_loop_timer_is_running(mount->pacer);
+}
+
 /* Says to the loop which events to tell us of. */
 static void want(struct p2ps_mount *mount)
 {
-    unsigned wants = net_stream_wants(mount->stream, mount->protocol->has_output(mount));
+    unsigned wants =
+        net_stream_wants(mount->stream, !is_paced(mount) && mount->protocol->has_output(mount));
 
     if (mount->watch)
         md_loop_fd_set(mount->watch, (wants & NET_READABLE && !mount->held ? MD_LOOP_READ : 0) |
@@ -265,6 +275,49 @@ bool p2ps_mount_resume(void *self)
 
 /* ---- output ---- */
 
+/* The slices without what may not go out yet; returns how many are left. */
+static size_t cut_slices(struct md_slice *slices, size_t count, size_t most)
+{
+    size_t i = 0;
+
+    for (; i < count && most > 0; i++) {
+        slices[i].length = slices[i].length < most ? slices[i].length : most;
+        most -= slices[i].length;
+    }
+    return i;
+}
+
+static void on_pacer(void *owner)
+{
+    struct p2ps_mount *mount = owner;
+    uint64_t before = mount->ceiling.paid_ns;
+
+    p2ps_mount_flush(mount);
+    if (!mount->is_dead && mount->client != NO_CLIENT && mount->ceiling.paid_ns != before)
+        p2ps_client_writable(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
+}
+
+/* It has more to send than it may. Without a timer it goes on at the next tick. */
+static void wait_for_room(struct p2ps_mount *mount)
+{
+    if (!mount->pacer &&
+        md_loop_timer_create(mount->worker->loop, on_pacer, mount, &mount->pacer) != MD_OK)
+        mount->pacer = NULL;
+    if (mount->pacer && !md_loop_timer_is_running(mount->pacer))
+        md_loop_timer_after(mount->pacer, CEILING_TURN_NS);
+}
+
+void p2ps_mount_ceiling_set(struct p2ps_mount *mount, uint64_t rate)
+{
+    if (rate > 0 && rate < CEILING_RATE_MIN)
+        rate = CEILING_RATE_MIN;
+    if (rate == mount->ceiling.rate)
+        return;
+    p2ps_ceiling_set(&mount->ceiling, rate, md_loop_now(mount->worker->loop));
+    if (rate == 0 && is_paced(mount))
+        md_loop_timer_after(mount->pacer, 0); /* once more, for what waits */
+}
+
 /* All has gone out. A peer with input of which we have not read would lose our last words if we
  * closed at once: it is given time to end the connection itself. */
 static void finish(struct p2ps_mount *mount, uint64_t now_ns)
@@ -292,6 +345,13 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
     while ((count = mount->protocol->output(mount, slices, SLICES_MAX)) > 0) {
         size_t offered = 0;
 
+        size_t most = p2ps_ceiling_room(&mount->ceiling, now_ns);
+
+        if (most == 0) {
+            wait_for_room(mount);
+            break;
+        }
+        count = cut_slices(slices, count, most);
         for (size_t i = 0; i < count; i++)
             offered += slices[i].length;
         int64_t taken = net_stream_write(mount->stream, slices, count);
@@ -302,6 +362,7 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
             return;
         }
         mount->protocol->sent(mount, now_ns, (size_t)taken);
+        p2ps_ceiling_spend(&mount->ceiling, (size_t)taken);
         if ((size_t)taken < offered)
             break;
     }

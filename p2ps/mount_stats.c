@@ -17,6 +17,7 @@ struct shown {
     uint64_t rates[P2PS_RATES]; /* of what goes out */
     uint64_t since_ns;
     uint64_t first_slow_ns, merged, lost, worst_lag_us, behind_bytes, is_conflated;
+    uint64_t output_rate;
 };
 
 #define ROW(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct shown, member)
@@ -40,6 +41,7 @@ static const struct stats_row rows[] = {
     ROW(COUNTER, "slowLost", lost),
     ROW(GAUGE, "worstLagUs", worst_lag_us),
     ROW(GAUGE, "behindBytes", behind_bytes),
+    ROW(GAUGE, "outputRate", output_rate), /* bytes a second, 0: no limit */
 };
 
 struct p2ps_mount_stats {
@@ -149,6 +151,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
         .lost = client->lost,
         .worst_lag_us = client->worst_lag_ns / 1000,
         .behind_bytes = client->behind_bytes,
+        .output_rate = mount->ceiling.rate,
     };
     const uint64_t totals[P2PS_RATES] = {
         [P2PS_RATE_MSGS] = now.messages_out,

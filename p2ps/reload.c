@@ -77,6 +77,7 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
         .allows_native = md_conf_bool(object, "allowDisableDataConversion"),
         .fills_post_user_id = md_conf_bool(object, "postUserId"),
         .user_native = md_conf_bool(&any, "disableDataConversion"),
+        .user_output_rate = md_conf_u64(&any, "outputRate"),
         .record_level = p2ps_audit_level(object),
         .hides_reasons = !md_conf_bool(object, "accessReveal"),
         .is_dry_run = md_conf_bool(object, "accessDryRun"),
@@ -85,6 +86,7 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
     for (unsigned u = 0; u < tuning->user_count; u++) {
         struct md_conf_object user = md_conf_object(conf, MD_CONF_USER, tuning->users[u].name);
         tuning->users[u].items = md_conf_u64(&user, "itemLimit");
+        tuning->users[u].output_rate = md_conf_u64(&user, "outputRate");
         tuning->users[u].is_native = md_conf_bool(&user, "disableDataConversion");
     }
     return !list.has_no_memory;

@@ -23,12 +23,17 @@ static struct rssl_outq *outq_of(const void *self)
 /* ---- items ---- */
 
 /* Anything but an ordinary message for which the open frame has room. */
-static __attribute__((noinline)) int put_slow(struct rssl_outq *outq, const struct p2ps_made *made,
-                                              int32_t stream_id, bool solicited, bool snapshot)
+static __attribute__((noinline)) int put_slow(const struct p2ps_mount *mount,
+                                              const struct p2ps_made *made, int32_t stream_id,
+                                              bool solicited, bool snapshot)
 {
+    struct rssl_outq *outq = outq_of(mount);
+    uint64_t queue_max = p2ps_ceiling_queue(&mount->ceiling);
+
     /* An open frame is accounted for in full already: no need to look at more of the queue. */
     if (!rssl_outq_fits_frame(outq, made->length) && !made->is_vital &&
-        outq->queued_bytes + outq->max_bytes / KEPT_SHARE > outq->max_bytes)
+        (outq->queued_bytes + outq->max_bytes / KEPT_SHARE > outq->max_bytes ||
+         outq->queued_bytes > queue_max))
         return MD_ERR_FULL;
     uint8_t *room = rssl_outq_reserve(outq, made->length);
     if (!room)
@@ -46,7 +51,7 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
     if (__builtin_expect(!rssl_outq_fits_frame(outq, made->length) || !md_copy_can(made->length) ||
                              solicited || snapshot,
                          0))
-        return put_slow(outq, made, stream_id, solicited, snapshot);
+        return put_slow(self, made, stream_id, solicited, snapshot);
     uint8_t *room = rssl_outq_reserve(outq, made->length);
     md_copy(room, made->bytes, made->length);
     rwf_patch_stream_id(room, stream_id);
@@ -65,13 +70,15 @@ static int send(void *self, const struct rwf_encoder *enc)
     return rssl_outq_write(outq_of(self), bytes.data, bytes.length);
 }
 
-static int login_refresh(void *self, const struct omm_login_refresh *refresh)
+static int login_refresh(void *self, const struct omm_login_refresh *given)
 {
+    struct omm_login_refresh refresh = *given;
     uint8_t scratch[4096];
     struct rwf_encoder enc;
 
     rwf_encoder_init(&enc, scratch, sizeof(scratch));
-    omm_login_refresh_encode(&enc, refresh);
+    refresh.output_rate = ((const struct p2ps_mount *)self)->ceiling.rate;
+    omm_login_refresh_encode(&enc, &refresh);
     return send(self, &enc);
 }
 
@@ -180,15 +187,23 @@ static bool is_full(const void *self)
 
 static unsigned fill(const void *self)
 {
+    const struct p2ps_mount *mount = self;
     const struct rssl_outq *outq = outq_of(self);
 
-    return rssl_outq_depth(outq) * 100 / outq->config.max_buffers;
+    return p2ps_ceiling_fill(&mount->ceiling, outq->queued_bytes,
+                             rssl_outq_depth(outq) * 100 / outq->config.max_buffers);
 }
 
 static const char *queue(const void *self, uint64_t *used, uint64_t *max)
 {
+    const struct p2ps_mount *mount = self;
     const struct rssl_outq *outq = outq_of(self);
 
+    if (p2ps_ceiling_fill(&mount->ceiling, outq->queued_bytes, 0) > 0) {
+        *used = outq->queued_bytes;
+        *max = p2ps_ceiling_queue(&mount->ceiling);
+        return "bytes of output for outputRate";
+    }
     *used = rssl_outq_depth(outq);
     *max = outq->config.max_buffers;
     return "output buffers";

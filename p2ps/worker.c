@@ -246,22 +246,10 @@ static void on_mount_timer(void *owner)
 
 /* ---- orders of the control loop ---- */
 
-static const struct p2ps_user_line *line_of_user(const struct p2ps_tuning *tuning, const char *user)
-{
-    char name[256];
-
-    md_conf_component(name, sizeof(name), user);
-    for (unsigned i = 0; i < tuning->user_count; i++) {
-        if (strcasecmp(tuning->users[i].name, name) == 0)
-            return &tuning->users[i];
-    }
-    return NULL;
-}
-
 static uint64_t items_of_user(void *self, const char *user)
 {
     const struct p2ps_tuning *tuning = self;
-    const struct p2ps_user_line *line = line_of_user(tuning, user);
+    const struct p2ps_user_line *line = p2ps_tuning_user(tuning, user);
 
     return line ? line->items : tuning->user_items;
 }
@@ -269,9 +257,19 @@ static uint64_t items_of_user(void *self, const char *user)
 static bool user_is_native(void *self, const char *user)
 {
     const struct p2ps_tuning *tuning = self;
-    const struct p2ps_user_line *line = line_of_user(tuning, user);
+    const struct p2ps_user_line *line = p2ps_tuning_user(tuning, user);
 
     return line ? line->is_native : tuning->user_native;
+}
+
+static void set_ceilings(struct p2ps_worker *worker)
+{
+    struct p2ps_client_info client;
+
+    for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
+        if (p2ps_client_info(worker->core, mount->client, &client) && client.is_in)
+            p2ps_mount_ceiling_set(mount, p2ps_tuning_output_rate(&worker->tuning, client.user));
+    }
 }
 
 static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tuning)
@@ -301,6 +299,7 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
     p2ps_core_rules_set(worker->core, &rules);
     p2ps_core_rates_set(worker->core, &tuning->rates);
     p2ps_core_record_level_set(worker->core, tuning->record_level);
+    set_ceilings(worker);
     worker->config.channel.packing = tuning->packing;
     if (tuning->flush_interval_ns)
         md_loop_timer_every(worker->flush_timer, tuning->flush_interval_ns);

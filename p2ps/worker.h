@@ -55,6 +55,7 @@ struct p2ps_worker_config {
 struct p2ps_user_line {
     char name[256];
     uint64_t items;
+    uint64_t output_rate;
     bool is_native;
 };
 
@@ -62,7 +63,8 @@ struct p2ps_user_line {
 struct p2ps_tuning {
     uint64_t host_items, user_items, mount_items, aggregate_items; /* 0: no limit */
     struct p2ps_rate_limits rates;
-    bool user_native; /* disableDataConversion of all others */
+    bool user_native;          /* disableDataConversion of all others */
+    uint64_t user_output_rate; /* outputRate of all others, 0: no limit */
     struct p2ps_user_line *users;
     unsigned user_count;
     uint64_t flush_interval_ns; /* 0: at the end of each turn */
@@ -73,6 +75,11 @@ struct p2ps_tuning {
     bool hides_reasons;                  /* accessReveal False */
     bool is_dry_run;                     /* accessDryRun */
 };
+
+/* tuning.c: the line of a user, or NULL. */
+const struct p2ps_user_line *p2ps_tuning_user(const struct p2ps_tuning *tuning, const char *user);
+/* Bytes a second to each connection of the user, 0: no limit. */
+uint64_t p2ps_tuning_output_rate(const struct p2ps_tuning *tuning, const char *user);
 
 /* A connection on its way from the control loop. */
 struct p2ps_handed {

@@ -294,7 +294,8 @@ static unsigned fill(const void *self)
     const struct p2ps_mount *mount = self;
     const struct ws_conn *conn = mount->ws->conn;
 
-    return (unsigned)((uint64_t)ws_queued(conn) * 100 / ws_queue_max(conn));
+    return p2ps_ceiling_fill(&mount->ceiling, ws_queued(conn),
+                             (unsigned)((uint64_t)ws_queued(conn) * 100 / ws_queue_max(conn)));
 }
 
 static const char *queue(const void *self, uint64_t *used, uint64_t *max)

@@ -72,6 +72,7 @@ struct omm_login_refresh {
     uint64_t reissue_s;            /* when a new one should come, in seconds since 1970; 0: never */
     uint64_t authentication_error; /* 0: none */
     struct rwf_bytes authentication_text;
+    uint64_t output_rate; /* OutputRate, our own: bytes a second at most; 0: no limit */
 };
 
 int omm_login_refresh_encode(struct rwf_encoder *enc, const struct omm_login_refresh *refresh);

@@ -13,6 +13,7 @@
 
 #define SECOND_NS     1000000000ull
 #define SEGMENT_BYTES 65536u
+#define QUANTUM       4096u /* bytes of a stream, then the others have their turn */
 
 /* Memory of records: given back when none of them is left. */
 struct p2ps_segment {
@@ -319,6 +320,7 @@ static void set_waiting(struct p2ps_core *core, uint32_t number, bool waits)
     list_take(core, waits ? &slow->idle : &slow->waiting, number);
     list_add(core, waits ? &slow->waiting : &slow->idle, number);
     entry->waits = waits;
+    entry->credit = QUANTUM;
     core->stats.backlog_streams_now += waits;
     core->stats.backlog_streams_now -= !waits;
     if (waits || core->stats.backlog_bytes_now < core->config.backlog_bytes_max / 4 * 3)
@@ -368,6 +370,16 @@ void p2ps_backlog_pop(struct p2ps_core *core, uint32_t number)
         clear_pending(core, entry);
     if (!entry->first && entry->pending.length == 0)
         set_waiting(core, number, false);
+}
+
+void p2ps_backlog_rotate(struct p2ps_core *core, uint32_t number)
+{
+    struct p2ps_entries_list *waiting =
+        &p2ps_backlog_of(core, p2ps_backlog_entry(core, number)->client)->waiting;
+
+    list_take(core, waiting, number);
+    list_add(core, waiting, number);
+    p2ps_backlog_entry(core, number)->credit += QUANTUM;
 }
 
 void p2ps_backlog_drop(struct p2ps_core *core, struct p2ps_watch *w, bool is_lost)

@@ -11,8 +11,10 @@
  * Each stream that has updates waiting has an *entry*: a line of records in the order of the
  * source, and behind them the pending update, into which the next ones are merged. An update that
  * is not merged closes the run before it: the pending update becomes a record, and so does this
- * one. Entries wait in the order in which they began. An entry that has sent everything is *idle*:
- * it keeps its memory until its client keeps up again.
+ * one. Entries wait in the order in which they began, and have turns (deficit round robin): one
+ * that has sent its quantum of bytes waits behind the others, so that a stream of many updates
+ * that are never merged takes no more of a slow output than another one. An entry that has sent
+ * everything is *idle*: it keeps its memory until its client keeps up again.
  *
  * Records of a client take at most tradeBacklog, everything together at most slowBacklog; what
  * finds no room is not taken, and the stream gets an image.
@@ -28,6 +30,7 @@ struct p2ps_entry {
     int32_t stream_id;
     bool waits;
     bool is_merged;    /* the pending update stands for several */
+    uint32_t credit;   /* bytes that it may send in its turn */
     uint32_t lost;     /* updates that are never merged and had no room; its client does not know */
     uint64_t since_ns; /* of the pending update's first one */
     struct p2ps_kept *first;
@@ -89,6 +92,8 @@ bool p2ps_backlog_add(struct p2ps_core *core, uint32_t item, struct p2ps_watch *
 struct rwf_bytes p2ps_backlog_head(const struct p2ps_entry *entry, bool *is_merged);
 /* It has gone out. The entry is idle when it was the last one. */
 void p2ps_backlog_pop(struct p2ps_core *core, uint32_t number);
+/* Its turn is over, and something is left: it waits behind the others. */
+void p2ps_backlog_rotate(struct p2ps_core *core, uint32_t number);
 /* Drops what waits for the watch; `is_lost`: its client is told how many of these are never merged.
  * The entry stays, idle. */
 void p2ps_backlog_drop(struct p2ps_core *core, struct p2ps_watch *w, bool is_lost);

@@ -265,10 +265,11 @@ static void never_fits(struct p2ps_core *core, struct p2ps_watch *w)
     p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
 }
 
-/* Sends all of an entry. False: no room, the rest waits, or the watch has ended. */
-static bool send(struct p2ps_core *core, uint32_t number)
+/* Sends all of an entry, or with `in_turn` as much as its turn allows. False: no room, the rest
+ * waits, or the watch has ended. */
+static bool send(struct p2ps_core *core, uint32_t number, bool in_turn)
 {
-    const struct p2ps_entry *entry = p2ps_backlog_entry(core, number);
+    struct p2ps_entry *entry = p2ps_backlog_entry(core, number);
     uint32_t item = entry->item;
     uint32_t watch = p2ps_item_watch_find(core, item, entry->client, entry->stream_id);
     struct p2ps_watch *w = &core->items[item].watches[watch];
@@ -282,6 +283,12 @@ static bool send(struct p2ps_core *core, uint32_t number)
     while (entry->waits) {
         struct rwf_bytes update = p2ps_backlog_head(entry, &is_merged);
 
+        uint32_t length = (uint32_t)update.length;
+
+        if (in_turn && length > entry->credit) {
+            p2ps_backlog_rotate(core, number);
+            return true;
+        }
         if (is_merged && !p2ps_watch_conflated(core, item, watch))
             return false;
         if (!put(core, item, w, update)) {
@@ -289,6 +296,7 @@ static bool send(struct p2ps_core *core, uint32_t number)
                 never_fits(core, w);
             return false;
         }
+        entry->credit -= in_turn ? length : 0;
         p2ps_backlog_pop(core, number);
         p2ps_lost_unreadable(core, item);
         p2ps_lost_unmade(core, item);
@@ -305,7 +313,7 @@ void p2ps_slow_flush(struct p2ps_core *core, uint32_t item)
         const struct p2ps_watch *w = &core->items[item].watches[i];
 
         if (w->state == P2PS_WATCH_STEP && p2ps_backlog_has(core, w))
-            send(core, p2ps_backlog_find(core, w->client, w->stream_id));
+            send(core, p2ps_backlog_find(core, w->client, w->stream_id), false);
     }
 }
 
@@ -316,7 +324,7 @@ void p2ps_slow_drain(struct p2ps_core *core, uint32_t client)
 
     for (unsigned i = 0; i < DRAIN_STREAMS && slow->waiting.count > 0 && !c->closing; i++) {
         if (c->front->fill(c->self) >= core->config.owed_fill_percent ||
-            !send(core, slow->waiting.first))
+            !send(core, slow->waiting.first, true))
             return;
     }
 }

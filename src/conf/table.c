@@ -136,6 +136,11 @@ const struct md_conf_row md_conf_rows[] = {
       "gets them as they come. Needs a field dictionary at the start. False: as they come." },
     { "allowDisableDataConversion", DAEMON, P2PS, DYN, BOOL("True"),
       "False: DisableDataConversion of a login to come, and disableDataConversion, are ignored." },
+    { "outputRate", DAEMON | USER, P2PS, DYN, INT("bytes/s", 0, BYTES_MAX, "0"),
+      "Most bytes a second to each connection of a user, without what TLS, TCP and IP add; 0 = no "
+      "limit: asked at the user first, then at the daemon. What is above it is merged, item by "
+      "item "
+      "in turn, and told. Less than 10000 is 10000." },
     { "disableDataConversion", USER, P2PS, DYN, BOOL("False"),
       "True: logins to come of this user count as if they said DisableDataConversion 1; for "
       "applications whose library does not send the element (EMA)." },

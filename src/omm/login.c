@@ -173,6 +173,8 @@ int omm_login_refresh_encode(struct rwf_encoder *enc, const struct omm_login_ref
     rwf_element_add_uint(enc, "SupportEnhancedSymbolList", 0);
     if (refresh->support_dictionary_download)
         rwf_element_add_uint(enc, "SupportProviderDictionaryDownload", 1);
+    if (refresh->output_rate)
+        rwf_element_add_uint(enc, "OutputRate", refresh->output_rate);
     if (refresh->has_authentication)
         add_authentication(enc, refresh);
     rwf_element_list_finish(enc);
@@ -225,6 +227,8 @@ static void refresh_element(const struct rwf_element *element, struct omm_login_
         omm_element_number(element, &mode);
     else if (rwf_element_is(element, "SupportProviderDictionaryDownload"))
         omm_element_flag(element, &out->support_dictionary_download);
+    else if (rwf_element_is(element, "OutputRate"))
+        omm_element_number(element, &out->output_rate);
     else
         authentication_element(element, out);
     out->support_batch = (uint8_t)batch;

@@ -252,6 +252,8 @@ const struct status_figure status_figures[] = {
     F("p2ps.mount", "worstLagUs", GAUGE, US,
         "Longest time that an update has waited for the consumer."),
     F("p2ps.mount", "behindBytes", GAUGE, BYTES, "Updates that wait for the consumer now."),
+    F("p2ps.mount", "outputRate", GAUGE, PLAIN,
+        "Most bytes a second to the consumer, outputRate; 0 = no limit."),
     F("p2ps.quota", "user", TEXT, PLAIN,
         "One of the 20 users with most refusals, then with most items."),
     F("p2ps.quota", "host", TEXT, PLAIN,

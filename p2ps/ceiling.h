@@ -1,0 +1,75 @@
+/* ceiling.h - so many bytes a second and no more: outputRate of a connection. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef P2PS_CEILING_H
+#define P2PS_CEILING_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+/*
+ * Each byte costs its share of a second. A connection that was silent may be ahead by CEILING_AHEAD
+ * and no more, so that over any second at most 5 % more goes out than the rate, and less over more.
+ *
+ * What the core may queue is bounded by time, too: CEILING_QUEUE of the rate stands for a full
+ * output. Merging begins and ends at shares of that, as for every slow client, so an update waits
+ * in the queue for a fraction of it, and otherwise where it can be merged.
+ */
+#define CEILING_AHEAD_NS  50000000ull
+#define CEILING_TURN_NS   10000000ull /* from one write to the next */
+#define CEILING_QUEUE_NS  200000000ull
+#define CEILING_QUEUE_MIN 65536u
+#define CEILING_RATE_MIN  10000u /* bytes a second: less could not carry the pings */
+#define CEILING_NS_PER_S  1000000000ull
+
+struct p2ps_ceiling {
+    uint64_t rate;    /* bytes a second, 0: no limit */
+    uint64_t paid_ns; /* all bytes so far are paid for then */
+};
+
+static inline void p2ps_ceiling_set(struct p2ps_ceiling *ceiling, uint64_t rate, uint64_t now_ns)
+{
+    ceiling->rate = rate;
+    ceiling->paid_ns = now_ns;
+}
+
+/* How many bytes may go out now. */
+static inline size_t p2ps_ceiling_room(struct p2ps_ceiling *ceiling, uint64_t now_ns)
+{
+    if (ceiling->rate == 0)
+        return SIZE_MAX;
+    if (ceiling->paid_ns + CEILING_AHEAD_NS < now_ns)
+        ceiling->paid_ns = now_ns - CEILING_AHEAD_NS;
+    if (ceiling->paid_ns >= now_ns)
+        return 0;
+    return (size_t)((now_ns - ceiling->paid_ns) * ceiling->rate / CEILING_NS_PER_S);
+}
+
+static inline void p2ps_ceiling_spend(struct p2ps_ceiling *ceiling, size_t bytes)
+{
+    if (ceiling->rate)
+        ceiling->paid_ns +=
+            ((uint64_t)bytes * CEILING_NS_PER_S + ceiling->rate - 1) / ceiling->rate;
+}
+
+/* So many queued bytes are a full output; UINT64_MAX: it has no ceiling. */
+static inline uint64_t p2ps_ceiling_queue(const struct p2ps_ceiling *ceiling)
+{
+    uint64_t bytes = ceiling->rate / (CEILING_NS_PER_S / CEILING_QUEUE_NS);
+
+    if (ceiling->rate == 0)
+        return UINT64_MAX;
+    return bytes < CEILING_QUEUE_MIN ? CEILING_QUEUE_MIN : bytes;
+}
+
+/* How full an output with `queued` bytes is, in percent, if it is `percent` by itself. */
+static inline unsigned p2ps_ceiling_fill(const struct p2ps_ceiling *ceiling, uint64_t queued,
+                                         unsigned percent)
+{
+    if (ceiling->rate == 0)
+        return percent;
+    uint64_t of_rate = queued * 100 / p2ps_ceiling_queue(ceiling);
+    return of_rate > percent ? (of_rate > 100 ? 100 : (unsigned)of_rate) : percent;
+}
+
+#endif
