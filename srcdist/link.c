@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "route_loop.h"
+#include "uplinks.h"
 
 #define NO_PROVIDER UINT32_MAX
 #define FETCH_AHEAD 3u /* messages: some hundred nanoseconds */
@@ -31,6 +32,8 @@ static void hang_up(struct link *link)
     md_loop_fd_remove(link->watch);
     link->watch = NULL;
     link->watched_fd = -1;
+    if (link->session)
+        link->bytes_before += rssl_channel_stats(client_session_channel(link->session))->bytes_in;
     client_session_destroy(link->session);
     link->session = NULL;
     link->event_count = 0;
@@ -70,10 +73,19 @@ static void show_proof(void *self, struct srcdist_proof *out)
     };
 }
 
+static void show_uplink(void *self, struct srcdist_uplink *out)
+{
+    const struct link *link = self;
+
+    if (link->uplink)
+        *out = *uplink_says(link->uplink);
+}
+
 const struct srcdist_link link_ops = {
     .send = send_message,
     .close = close_link,
     .proof = show_proof,
+    .uplink = show_uplink,
 };
 
 /* ---- events ---- */
@@ -212,6 +224,10 @@ static void dial(struct link *link, uint64_t now_ns)
         .rssl = link->rssl,
     };
 
+    if (link->uplink && !uplink_prepare(link->uplink, srcdist_retry_is_logged(&link->retry))) {
+        hang_up(link);
+        return;
+    }
     to.options.attempt = link->retry.round;
     to.options.nodelay = atomic_load(&link->loop->tcp_nodelay);
     to.rssl.packing = atomic_load(&link->loop->packing);
@@ -345,5 +361,6 @@ void link_destroy(struct link *link)
     md_loop_fd_remove(link->watch);
     client_session_destroy(link->session);
     net_tls_destroy(link->tls);
+    uplink_destroy(link->uplink);
     free(link);
 }

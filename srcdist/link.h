@@ -9,6 +9,7 @@
 #include "retry.h"
 
 struct route_loop;
+struct uplink;
 
 #define LINK_EVENTS   64
 #define LINK_HOST_MAX 64
@@ -41,14 +42,16 @@ struct link {
 
     /* A route's own. */
     unsigned number;
-    uint64_t connects; /* times it was up */
+    uint64_t connects;     /* times it was up */
+    uint64_t bytes_before; /* that came on the connections before this one */
     struct route_stats *stats;
     char hosts[16][256];
     uint16_t ports[16];
     unsigned host_count;
     const struct net_transport *transport;
     struct net_stream_options options;
-    struct net_tls *tls; /* that of options, owned */
+    struct net_tls *tls;   /* that of options, owned */
+    struct uplink *uplink; /* owned; NULL: a route to a provider */
     struct srcdist_retry retry;
     struct rssl_config rssl;
 };

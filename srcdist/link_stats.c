@@ -10,7 +10,7 @@
 /* ---- routes: src_dist.route.<number>.<name> ---- */
 
 struct route_stats {
-    struct stats_entry *state, *host, *transport, *connects;
+    struct stats_entry *state, *host, *transport, *connects, *rtt, *lag, *ceiling, *bytes_in;
 };
 
 static struct route_stats *create_route(struct stats_segment *segment, unsigned number)
@@ -25,7 +25,32 @@ static struct route_stats *create_route(struct stats_segment *segment, unsigned 
         stats_entry_addf(segment, STATS_KIND_STRING, "src_dist.route.%u.transport", number);
     stats->connects =
         stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.route.%u.connects", number);
+    stats->rtt = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.route.%u.rttUs", number);
+    stats->lag = stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.route.%u.lagUs", number);
+    stats->ceiling =
+        stats_entry_addf(segment, STATS_KIND_GAUGE, "src_dist.route.%u.outputRate", number);
+    stats->bytes_in =
+        stats_entry_addf(segment, STATS_KIND_COUNTER, "src_dist.route.%u.bytesIn", number);
     return stats;
+}
+
+/* Of a p2ps at another site. lagUs is the way of its own message through its queue and back, rttUs
+ * that of a packet: what is between them waited for the line. */
+static void show_path(struct link *link)
+{
+    const struct srcdist_core *core = link->loop->core;
+    struct srcdist_provider_info info = { .is_used = false };
+
+    if (link->provider != UINT32_MAX)
+        srcdist_provider_info(core, link->provider, &info);
+    uint32_t rtt_us = link->session ? net_stream_rtt_us(client_session_stream(link->session)) : 0;
+    stats_gauge_set(link->stats->rtt, rtt_us);
+    stats_gauge_set(link->stats->lag, info.lag_us);
+    stats_gauge_set(link->stats->ceiling, info.ceiling);
+    if (link->session)
+        md_ctr_set(&link->stats->bytes_in->value,
+                   link->bytes_before +
+                       rssl_channel_stats(client_session_channel(link->session))->bytes_in);
 }
 
 static void show_route(struct stats_segment *segment, struct link *link)
@@ -44,6 +69,7 @@ static void show_route(struct stats_segment *segment, struct link *link)
                      : link->session              ? "connecting"
                                                   : "waiting");
     md_ctr_set(&link->stats->connects->value, link->connects);
+    show_path(link);
 }
 
 /* ---- providers: src_dist.provider.[<network>.]<number>.<name>, of routes and of the port ---- */

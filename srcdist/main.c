@@ -19,6 +19,7 @@
 #include "routes.h"
 #include "services.h"
 #include "src_dist.h"
+#include "uplinks.h"
 
 /* Troubles: one for each network, then these. */
 #define NO_PROVIDER    DAEMON_NETWORKS_MAX
@@ -121,6 +122,7 @@ static struct srcdist_core_config core_config(struct network *network)
         .user = "src_dist",
         .position = sd->position,
         .application_name = "src_dist",
+        .site = md_conf_string(daemon, "siteName"),
         .open_window = md_conf_u32(daemon, "providerOpenWindow"),
         .message_max = md_conf_u32(daemon, "maxDecodedMsgSize"),
         .image_bytes_max = sd->image_bytes - sd->image_bytes / 16,
@@ -190,7 +192,8 @@ static int build(void *owner)
 
     pthread_mutex_init(&sd->lock, NULL);
     sd->conf = sd->live_conf = sd->daemon.conf;
-    if (create_networks(sd) != MD_OK || src_dist_plan_memory(sd, &bus) != MD_OK)
+    if (!src_dist_site_is_good(&sd->daemon.object) || create_networks(sd) != MD_OK ||
+        src_dist_plan_memory(sd, &bus) != MD_OK)
         return MD_EXIT_CONFIG;
     if (!load_fields(sd) ||
         delays_open(sd->conf, sd->network_count, sd->image_bytes, &sd->delays) != MD_OK)

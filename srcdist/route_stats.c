@@ -59,6 +59,7 @@ static const struct stats_row rows[] = {
     COUNTER("loginsRefused", logins_refused),
     COUNTER("loginsEnded", logins_ended),
     COUNTER("servicesRefused", services_refused),
+    COUNTER("servicesLooped", services_looped),
     COUNTER("descriptionsRefused", descriptions_refused),
     COUNTER("servicesForgotten", services_forgotten),
     COUNTER("itemsRefused", items_refused),

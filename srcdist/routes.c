@@ -11,10 +11,19 @@
 #include "base/log.h"
 #include "daemon/connections.h"
 #include "netio/rsocket.h"
+#include "uplinks.h"
 
 #define HANDSHAKE_NS 5000000000ull /* of a provider that connects */
 
 /* ---- routes ---- */
+
+/* 0: none is asked for. */
+static uint8_t compression_of(const struct md_conf_object *route)
+{
+    uint64_t type = md_conf_u64(route, "compressionType");
+
+    return type == 0 ? 0 : type == 1 ? RSSL_COMPRESSION_BIT_ZLIB : RSSL_COMPRESSION_BIT_LZ4;
+}
 
 static struct rssl_config route_channel(const struct src_dist *sd,
                                         const struct md_conf_object *route)
@@ -26,6 +35,7 @@ static struct rssl_config route_channel(const struct src_dist *sd,
     if (config.max_buffers < config.guaranteed_buffers * 8)
         config.max_buffers = config.guaranteed_buffers * 8;
     config.input_buffers = md_conf_u32(route, "numIpcInputBuffers");
+    config.compression_bits = compression_of(route);
     return config;
 }
 
@@ -117,13 +127,16 @@ static int add_route(struct src_dist *sd, unsigned number)
         return MD_OK; /* no route */
     }
     struct network *network = find_network(sd, md_conf_string(&route, "network"));
-    if (!network || route_tls(sd, link, &route) != MD_OK) {
+    if (!network || uplink_create(sd, &route, number, &link->uplink) != MD_OK ||
+        route_tls(sd, link, &route) != MD_OK) {
+        uplink_destroy(link->uplink);
         free(link);
         return MD_ERR_SYS;
     }
     link->options = daemon_stream_options(&sd->daemon.object, link->tls);
-    md_log(MD_LOG_NOTICE, "route %u: %s:%u%s", number, link->hosts[0], link->ports[0],
-           link->host_count > 1 ? " and others" : "");
+    md_log(MD_LOG_NOTICE, "route %u: %s:%u%s%s", number, link->hosts[0], link->ports[0],
+           link->host_count > 1 ? " and others" : "",
+           link->uplink ? ", a p2ps of another site" : "");
     route_loop_add_route(network->loop, link);
     return MD_OK;
 }

@@ -87,6 +87,9 @@ int64_t net_stream_write(struct net_stream *stream, const struct md_slice *slice
 /* TCP_NODELAY from now on, or no more; nothing where there is no such thing. */
 void net_stream_nodelay_set(struct net_stream *stream, bool is_on);
 
+/* Round trip of the path in microseconds, as the kernel has smoothed it; 0: it is not known. */
+uint32_t net_stream_rtt_us(const struct net_stream *stream);
+
 /* No more will be written; the peer sees the end after what was sent. Reading goes on. */
 void net_stream_shutdown(struct net_stream *stream);
 

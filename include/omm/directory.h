@@ -17,6 +17,7 @@
 #define OMM_CAPABILITY_MAX   32
 #define OMM_QOS_MAX          16
 #define OMM_DICTIONARY_MAX   16
+#define OMM_PATHS_MAX        4
 
 /* The description of one service. `filters` says which parts are present; views point into
  * the message, or are the caller's when he encodes. */
@@ -37,10 +38,12 @@ struct omm_service {
     uint8_t qos_count;
     uint8_t provided_count;
     uint8_t used_count;
+    uint8_t path_count;
     uint8_t capabilities[OMM_CAPABILITY_MAX];
     struct rwf_qos qos[OMM_QOS_MAX];
     struct rwf_bytes provided[OMM_DICTIONARY_MAX];
     struct rwf_bytes used[OMM_DICTIONARY_MAX];
+    struct rwf_bytes paths[OMM_PATHS_MAX]; /* SitePaths, our own: sites the data came through */
 
     /* STATE */
     bool is_up;

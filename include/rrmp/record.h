@@ -144,9 +144,10 @@ enum rrmp_tlv {
     RRMP_TLV_DICT_USED = 4,     /* u8 n, name; one TLV each */
     RRMP_TLV_VENDOR = 5,
     RRMP_TLV_ITEM_LIST = 6,
-    RRMP_TLV_LINKS = 7,     /* LINK of the provider's directory: an RWF map */
-    RRMP_TLV_IS_SOURCE = 8, /* u8 */
-    RRMP_TLV_LOAD = 9,      /* LOAD of the provider's directory: an RWF element list */
+    RRMP_TLV_LINKS = 7,      /* LINK of the provider's directory: an RWF map */
+    RRMP_TLV_IS_SOURCE = 8,  /* u8 */
+    RRMP_TLV_LOAD = 9,       /* LOAD of the provider's directory: an RWF element list */
+    RRMP_TLV_SITE_PATH = 10, /* sites that the data came through, "HQ,PARIS"; one TLV each */
 };
 
 struct rrmp_service {

@@ -133,6 +133,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink);
 #define RRMP_SINK_CAPABILITY_MAX 32
 #define RRMP_SINK_QOS_MAX        16
 #define RRMP_SINK_DICT_MAX       16
+#define RRMP_SINK_PATHS_MAX      4
 
 /* All instances of one name, joined: capabilities, qualities and dictionaries as union, up if any
  * is up. Views are valid until the next call that takes input. */
@@ -165,6 +166,8 @@ struct rrmp_sink_service {
     struct rrmp_view item_list;
     struct rrmp_view load;  /* of the first instance that has it */
     struct rrmp_view links; /* the same */
+    uint8_t path_count;
+    struct rrmp_view paths[RRMP_SINK_PATHS_MAX]; /* of sites; "*": one that is not known */
 };
 
 /* Services are numbered from 0 in the order of their first announcement; false past the last. */

@@ -72,6 +72,8 @@ static void describe(const struct p2ps_core *core, const struct rrmp_sink_servic
     out->vendor = p2ps_bytes(in->vendor);
     out->item_list = p2ps_bytes(in->item_list);
     out->is_source = in->is_source && in->instance_count == 1;
+    for (unsigned i = 0; i < in->path_count; i++)
+        out->paths[out->path_count++] = p2ps_bytes(in->paths[i]);
     for (unsigned i = 0; i < in->capability_count; i++)
         out->capabilities[out->capability_count++] = in->capabilities[i];
     if (!has_capability(out, RWF_DOMAIN_DICTIONARY) && out->capability_count < OMM_CAPABILITY_MAX)
@@ -120,6 +122,8 @@ static uint64_t weight_of(const struct omm_service *service)
         bytes += service->provided[i].length;
     for (unsigned i = 0; i < service->used_count; i++)
         bytes += service->used[i].length;
+    for (unsigned i = 0; i < service->path_count; i++)
+        bytes += service->paths[i].length;
     return bytes;
 }
 

@@ -68,8 +68,8 @@ const struct md_conf_row md_conf_rows[] = {
       "False: rsslPort and rsocketPort are not opened." },
     { "allowCompMode", DAEMON, P2PS, 0, BOOL("True"),
       "True: a client may negotiate compression. False: the answer is always no compression." },
-    { "compressionType", DAEMON, P2PS, 0, INT("", 0, 2, "0"),
-      "Compression offered by the server: 0 none, 1 zlib, 2 LZ4." },
+    { "compressionType", DAEMON | ROUTE, P2PS | SRC, 0, INT("", 0, 2, "0"),
+      "Compression offered by the server, and asked for by a route: 0 none, 1 zlib, 2 LZ4." },
     { "maxMounts", DAEMON, P2PS, 0, INT("connections", 1, 65000, "1000"),
       "Most client connections (mounts); the next is refused with the text 'Maximum number of "
       "mounts reached'. At the limit a connection that has not logged in makes room first, of the "
@@ -389,6 +389,26 @@ const struct md_conf_row md_conf_rows[] = {
       "Reconnects wait 1 s, then longer, at most 3 s for all hosts together." },
     { "port", ROUTE, SRC, 0, PORTNO(1, "14002"), "Port of the hosts in hostList that name none." },
     { "encrypted", ROUTE, SRC, 0, BOOL("False"), "Connect to the providers over TLS." },
+    { "routeType", ROUTE, SRC, 0, WORD("provider|consumer", "provider"),
+      "provider: hostList names providers. consumer: it names p2ps of another site, where src_dist "
+      "logs in as a consumer with loginUser and takes what requestQos and requestFields say; needs "
+      "siteName." },
+    { "loginUser", ROUTE, SRC, 0, TEXT(""),
+      "User of a route of type consumer; empty = src_dist. Not with loginTokenFile." },
+    { "loginPasswordFile", ROUTE, SRC, 0, PATH(""),
+      "File whose first line is the password, for its owner alone; read before each connection." },
+    { "loginTokenFile", ROUTE, SRC, 0, PATH(""),
+      "The same of a signed token, which names the user. Who renews it writes the file anew." },
+    { "requestQos", ROUTE, SRC, 0, TEXT("all"),
+      "Which updates a route of type consumer takes: all, or merged at the other site, as its "
+      "conflateRates offers: jit, or milliseconds. Services are offered here with that quality "
+      "alone, so each item crosses once." },
+    { "requestFields", ROUTE, SRC, 0, LIST(""),
+      "Fields that a route of type consumer takes, by name or number; empty = all. The others do "
+      "not exist at this site." },
+    { "siteName", DAEMON, SRC, 0, TEXT(""),
+      "Name of this site, the same for each of its src_dist: services carry the sites that they "
+      "came through, and one that came through this site is not taken again." },
     { "connectionType", ROUTE, SRC, 0, WORD("socket|rsocket", "socket"),
       "What carries the route: socket, which is TCP, or rsocket, which is RDMA, see rsocketPort. "
       "A provider listens on one of the two. Not with encrypted." },

@@ -64,6 +64,17 @@ void net_stream_nodelay_set(struct net_stream *stream, bool is_on)
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &value, sizeof(value));
 }
 
+uint32_t net_stream_rtt_us(const struct net_stream *stream)
+{
+    struct tcp_info info;
+    socklen_t length = sizeof(info);
+    int fd = net_stream_descriptor(stream);
+
+    if (fd < 0 || getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+        return 0;
+    return info.tcpi_rtt;
+}
+
 void net_stream_shutdown(struct net_stream *stream)
 {
     stream->ops->shutdown(stream);

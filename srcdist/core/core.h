@@ -34,6 +34,20 @@ struct srcdist_proof {
     uint64_t certificate_ends_s; /* since 1970; 0: there is none */
 };
 
+/*
+ * What the configuration says of a route: how it logs in, and what it takes of the services there.
+ * Views and texts live until the next call of uplink().
+ */
+struct srcdist_uplink {
+    bool is_consumer;      /* routeType consumer: a p2ps of another site */
+    const char *user;      /* "": src_dist */
+    const char *password;  /* "": none */
+    const char *token;     /* "": none */
+    bool has_qos;          /* services are offered with this quality alone, */
+    struct rwf_qos qos;    /* and those that do not have it not at all */
+    struct rwf_bytes view; /* payload of requests: the fields that are taken; empty: all */
+};
+
 /* How a provider is spoken to. */
 struct srcdist_link {
     /* Queue one RWF message. MD_ERR_FULL: no room now; the core tries again later. */
@@ -42,6 +56,8 @@ struct srcdist_link {
     void (*close)(void *self, const char *reason);
     /* The connection shows this by itself. NULL: it is plain, and has no certificate. */
     void (*proof)(void *self, struct srcdist_proof *out);
+    /* Asked when a route is about to log in. NULL: an ordinary provider. */
+    void (*uplink)(void *self, struct srcdist_uplink *out);
 };
 
 enum srcdist_cache_location {
@@ -118,6 +134,7 @@ struct srcdist_core_config {
     const char *user;             /* our login at providers */
     const char *position;         /* "address/host" */
     const char *application_name; /* "src_dist" */
+    const char *site;             /* siteName, "" or NULL: none, and nothing is said of sites */
     const char *instance_id;      /* NULL: not sent */
     uint32_t open_window;         /* providerOpenWindow, 0: 500 */
     uint32_t provider_limit;      /* connections, 0: 64 */
@@ -179,6 +196,7 @@ struct srcdist_core_stats {
     uint64_t logins_refused;    /* of publishers, as the following */
     uint64_t logins_ended;      /* they expired, or new rules do not let them in any more */
     uint64_t services_refused;
+    uint64_t services_looped; /* not taken: they came through this site already */
     uint64_t descriptions_refused;
     uint64_t services_forgotten;
     uint64_t items_refused;
@@ -283,6 +301,8 @@ struct srcdist_provider_info {
     uint32_t outstanding;
     uint64_t updates;
     struct srcdist_misuse misuse;
+    uint64_t lag_us;  /* as a p2ps has measured: its message and our answer; 0: it has not */
+    uint64_t ceiling; /* its outputRate for us; 0: none is known */
 };
 bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
                            struct srcdist_provider_info *out);

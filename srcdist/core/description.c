@@ -23,6 +23,8 @@ size_t srcdist_description_size(const struct omm_service *info)
         size += info->provided[i].length;
     for (unsigned i = 0; i < info->used_count; i++)
         size += info->used[i].length;
+    for (unsigned i = 0; i < info->path_count; i++)
+        size += info->paths[i].length;
     return size;
 }
 
@@ -38,6 +40,8 @@ struct omm_service srcdist_description_copy(const struct omm_service *info, uint
         copy.provided[i] = keep(text, &at, info->provided[i]);
     for (unsigned i = 0; i < info->used_count; i++)
         copy.used[i] = keep(text, &at, info->used[i]);
+    for (unsigned i = 0; i < info->path_count; i++)
+        copy.paths[i] = keep(text, &at, info->paths[i]);
     return copy;
 }
 

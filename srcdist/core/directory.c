@@ -13,6 +13,7 @@
 #include "recovery.h"
 #include "service.h"
 #include "service_state.h"
+#include "uplink.h"
 #include "upstream.h"
 
 void srcdist_directory_ask(struct srcdist_core *core, uint32_t provider)
@@ -80,7 +81,7 @@ static void tell_status(struct srcdist_core *core, uint32_t provider, uint32_t s
 }
 
 static int apply_service(struct srcdist_core *core, uint32_t provider,
-                         struct omm_directory *directory, const struct omm_service *service)
+                         struct omm_directory *directory, struct omm_service *service)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     struct srcdist_offer *offer = offer_by_id(p, service->id);
@@ -90,6 +91,11 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
             return MD_OK;
         srcdist_walk_charge(core, p);
         srcdist_offer_remove(core, provider, offer);
+        return MD_OK;
+    }
+    if (service->filters & OMM_FILTER_INFO && !srcdist_uplink_admits(core, provider, service)) {
+        if (offer)
+            srcdist_offer_remove(core, provider, offer);
         return MD_OK;
     }
     if (!offer && service->filters & OMM_FILTER_INFO)

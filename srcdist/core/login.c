@@ -11,12 +11,14 @@
 #include "post.h"
 #include "provider.h"
 #include "tell.h"
+#include "uplink.h"
 
 #define END_NS 3000000000ull /* to read why its login ends, and to leave */
 
 void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
+    const struct srcdist_uplink uplink = srcdist_uplink_of(core, provider);
     struct rwf_encoder enc;
     struct omm_login_request request = {
         .stream_id = OMM_LOGIN_STREAM,
@@ -31,8 +33,17 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
         .allow_suspect_data = true,
         .permission_expressions = true,
         .permission_profile = true,
+        .password = rwf_text(uplink.password),
+        .wants_rtt = uplink.is_consumer,
     };
 
+    p->is_uplink = uplink.is_consumer;
+    if (uplink.user[0])
+        request.user = rwf_text(uplink.user);
+    if (uplink.token[0]) {
+        request.user = request.token = rwf_text(uplink.token);
+        request.name_type = RWF_NAME_LOGIN_AUTHN_TOKEN;
+    }
     if (core->config.instance_id)
         request.instance_id = rwf_text(core->config.instance_id);
     p->login_stream = OMM_LOGIN_STREAM;
@@ -43,13 +54,32 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 
 /* ---- the answer of an interactive provider ---- */
 
+static void say_support(struct srcdist_provider *p, const struct omm_login_refresh *refresh)
+{
+    p->supports_post = refresh->support_post;
+    p->has_views = p->is_uplink && refresh->support_view;
+    p->ceiling = refresh->output_rate;
+}
+
+/* The provider's words are for who set the route up; the connection ends behind them. */
+static void refused(struct srcdist_core *core, uint32_t provider, const struct rwf_state *state,
+                    const char *what)
+{
+    struct srcdist_party party = srcdist_party(srcdist_provider_at(core, provider));
+    size_t most = state->text.length < 256 ? state->text.length : 256;
+
+    if (most > 0)
+        srcdist_tell_rarely(core, SRCDIST_TALE_LOGIN, "provider %s %s our login: %.*s", party.text,
+                            what, (int)most, (const char *)state->text.data);
+}
+
 static void logged_in(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     struct omm_login_refresh refresh;
 
     if (omm_login_refresh_decode(msg, &refresh) == RWF_OK)
-        p->supports_post = refresh.support_post;
+        say_support(p, &refresh);
     if (p->state != SRCDIST_PROVIDER_LOGIN)
         return;
     srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_DIRECTORY);
@@ -59,19 +89,28 @@ static void logged_in(struct srcdist_core *core, uint32_t provider, const struct
 static int interactive_login(struct srcdist_core *core, uint32_t provider,
                              const struct rwf_msg *msg)
 {
+    bool is_open = msg->state.stream_state == RWF_STREAM_OPEN;
+
     switch (msg->msg_class) {
     case RWF_CLASS_REFRESH:
-        if (msg->state.stream_state == RWF_STREAM_OPEN && msg->state.data_state == RWF_DATA_OK)
+        if (is_open && msg->state.data_state == RWF_DATA_OK) {
             logged_in(core, provider, msg);
-        else if (msg->state.stream_state != RWF_STREAM_OPEN)
+        } else if (!is_open) {
+            refused(core, provider, &msg->state, "refused");
             srcdist_provider_drop(core, provider, "the provider refused our login");
+        }
         break;
     case RWF_CLASS_STATUS:
-        if (msg->flags & RWF_STATUS_HAS_STATE && msg->state.stream_state != RWF_STREAM_OPEN)
+        if (msg->flags & RWF_STATUS_HAS_STATE && !is_open) {
+            refused(core, provider, &msg->state, "closed");
             srcdist_provider_drop(core, provider, "the provider closed our login");
+        }
         break;
     case RWF_CLASS_CLOSE:
         srcdist_provider_drop(core, provider, "the provider closed our login");
+        break;
+    case RWF_CLASS_GENERIC:
+        srcdist_uplink_round_trip(core, provider, msg);
         break;
     default:
         break;

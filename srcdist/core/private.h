@@ -19,6 +19,7 @@
 /* Services that publishers name and the configuration does not: room is left for routes. */
 #define SRCDIST_SERVICES_INVENTED 192
 #define SRCDIST_SECRET_MAX        256
+#define SRCDIST_SITE_MAX          32 /* of a siteName */
 #define SRCDIST_DELAYS            16
 #define SRCDIST_RESUMES_MAX       16384u
 
@@ -115,7 +116,11 @@ struct srcdist_provider {
     uint64_t walks_due_ns; /* all its changes of services and groups are paid for then */
     uint64_t ends_s;       /* its login, since 1970; 0: never */
     bool ends_with_certificate;
-    bool has_fields; /* the field dictionary kept here is this provider's, too */
+    bool has_fields;  /* the field dictionary kept here is this provider's, too */
+    bool is_uplink;   /* a p2ps of another site, by a route of type consumer */
+    bool has_views;   /* it takes requests for some fields */
+    uint64_t lag_us;  /* as it told last */
+    uint64_t ceiling; /* its outputRate for us, 0: none is known */
     const struct srcdist_link *link;
     void *self;
     struct srcdist_offer offers[SRCDIST_SERVICES];

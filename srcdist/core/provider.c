@@ -166,6 +166,8 @@ bool srcdist_provider_info(const struct srcdist_core *core, uint32_t provider,
             .outstanding = p->outstanding,
             .updates = p->updates,
             .misuse = p->misuse,
+            .lag_us = p->lag_us,
+            .ceiling = p->ceiling,
         };
     }
     return true;

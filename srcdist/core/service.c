@@ -16,6 +16,7 @@
 #include "itemkey/itemkey.h"
 #include "provider.h"
 #include "tell.h"
+#include "uplink.h"
 
 uint32_t srcdist_service_find(const struct srcdist_core *core, uint16_t svc)
 {
@@ -148,8 +149,8 @@ static bool is_same_info(const struct omm_service *a, const struct omm_service *
 {
     if (a->capability_count != b->capability_count || a->qos_count != b->qos_count ||
         a->provided_count != b->provided_count || a->used_count != b->used_count ||
-        a->is_source != b->is_source || !rwf_bytes_equal(a->vendor, b->vendor) ||
-        !rwf_bytes_equal(a->item_list, b->item_list) ||
+        a->path_count != b->path_count || a->is_source != b->is_source ||
+        !rwf_bytes_equal(a->vendor, b->vendor) || !rwf_bytes_equal(a->item_list, b->item_list) ||
         memcmp(a->capabilities, b->capabilities, a->capability_count) != 0)
         return false;
     for (unsigned i = 0; i < a->qos_count; i++) {
@@ -162,6 +163,10 @@ static bool is_same_info(const struct omm_service *a, const struct omm_service *
     }
     for (unsigned i = 0; i < a->used_count; i++) {
         if (!rwf_bytes_equal(a->used[i], b->used[i]))
+            return false;
+    }
+    for (unsigned i = 0; i < a->path_count; i++) {
+        if (!rwf_bytes_equal(a->paths[i], b->paths[i]))
             return false;
     }
     return true;
@@ -420,6 +425,7 @@ static struct rrmp_view tlvs_of(struct srcdist_core *core, const struct srcdist_
     }
     put_said(&wr, count, RRMP_TLV_LOAD, &s->load);
     put_said(&wr, count, RRMP_TLV_LINKS, &s->links);
+    *count = (uint16_t)(*count + srcdist_uplink_put_paths(core, &wr, info));
     if (!md_wr_ok(&wr))
         *count = 0;
     return (struct rrmp_view){ out, md_wr_ok(&wr) ? md_wr_length(&wr) : 0 };

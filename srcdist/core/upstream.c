@@ -11,6 +11,7 @@
 #include "pending.h"
 #include "provider.h"
 #include "request_data.h"
+#include "uplink.h"
 
 #define SECOND_NS      1000000000ull
 #define BACKOFF_MAX    5                /* 1, 2, 4, 8, 16, then 30 s */
@@ -221,6 +222,7 @@ int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t s
     request.key.flags |= RWF_KEY_HAS_SERVICE_ID;
     request.key.service_id = offer->provider_id;
     srcdist_request_data_read(message, &request);
+    srcdist_uplink_view(core, provider, &request);
     rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_item_request_encode(&enc, &request);
     return srcdist_provider_send(core, provider, &enc);

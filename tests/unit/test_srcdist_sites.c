@@ -1,0 +1,282 @@
+/* test_srcdist_sites.c - routes to a p2ps of another site: login, loop guard, quality, fields. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "strangers.h"
+
+#define SERVICE 3
+
+/* A p2ps of another site, as far as src_dist sees it. */
+struct peer {
+    struct bed *bed;
+    uint32_t id;
+    struct srcdist_uplink says;
+    uint8_t login[2048]; /* as it was asked last */
+    size_t login_length;
+    uint8_t request[2048]; /* of an item */
+    size_t request_length;
+    struct omm_rtt rtt;
+    unsigned round_trips;
+};
+
+static int on_send(void *self, struct rwf_bytes message)
+{
+    struct peer *peer = self;
+    struct rwf_msg msg;
+
+    assert_int_equal(rwf_msg_decode(message, &msg), RWF_OK);
+    assert_true(message.length <= sizeof(peer->login));
+    if (msg.domain == RWF_DOMAIN_LOGIN && msg.msg_class == RWF_CLASS_REQUEST) {
+        memcpy(peer->login, message.data, message.length);
+        peer->login_length = message.length;
+    } else if (msg.domain == RWF_DOMAIN_LOGIN && msg.msg_class == RWF_CLASS_GENERIC) {
+        assert_int_equal(omm_rtt_decode(&msg, &peer->rtt), RWF_OK);
+        peer->round_trips++;
+    } else if (msg.domain == RWF_DOMAIN_MARKET_PRICE && msg.msg_class == RWF_CLASS_REQUEST) {
+        memcpy(peer->request, message.data, message.length);
+        peer->request_length = message.length;
+    }
+    return MD_OK;
+}
+
+static void on_close(void *self, const char *reason)
+{
+    (void)self;
+    (void)reason;
+}
+
+static void on_uplink(void *self, struct srcdist_uplink *out)
+{
+    *out = ((struct peer *)self)->says;
+}
+
+static const struct srcdist_link ops = { .send = on_send, .close = on_close, .uplink = on_uplink };
+
+static void tune_site(struct srcdist_core_config *config)
+{
+    config->service_forget_ns = PATIENCE;
+    config->provider_limit = STRANGERS;
+    config->publisher_limit = 64;
+    config->site = "HQ";
+}
+
+static int setup_site(void **state)
+{
+    struct bed *bed = calloc(1, sizeof(*bed));
+
+    assert_non_null(bed);
+    bed->pair.tune = tune_site;
+    bed->pair.is_id_automatic = true;
+    pair_create(&bed->pair, (struct p2ps_core_config){ 0 });
+    *state = bed;
+    return 0;
+}
+
+static void say(struct peer *peer, struct rwf_encoder *enc)
+{
+    assert_int_equal(rwf_encoder_error(enc), RWF_OK);
+    assert_int_equal(srcdist_provider_message(peer->bed->pair.source, peer->bed->pair.now_ns,
+                                              peer->id, rwf_encoder_bytes(enc)),
+                     MD_OK);
+    pair_settle(&peer->bed->pair);
+}
+
+static struct peer connect_to(struct bed *bed, struct srcdist_uplink says)
+{
+    says.is_consumer = true;
+    says.user = says.user ? says.user : "";
+    says.password = says.password ? says.password : "";
+    says.token = says.token ? says.token : "";
+    return (struct peer){ .bed = bed, .says = says };
+}
+
+static void log_in_at(struct peer *peer)
+{
+    uint8_t bytes[1024];
+    struct rwf_encoder enc;
+    const struct omm_login_refresh refresh = {
+        .stream_id = OMM_LOGIN_STREAM,
+        .is_solicited = true,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+        .user = rwf_text("paris"),
+        .name_type = RWF_NAME_LOGIN_USER,
+        .support_view = true,
+        .output_rate = 2000000,
+    };
+
+    assert_int_equal(srcdist_provider_add(peer->bed->pair.source, peer->bed->pair.now_ns,
+                                          SRCDIST_INTERACTIVE, 1, "hq:14002", &ops, peer,
+                                          &peer->id),
+                     MD_OK);
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_login_refresh_encode(&enc, &refresh);
+    say(peer, &enc);
+}
+
+static void offer(struct peer *peer, const char *name, const char *path, const struct rwf_qos qos[],
+                  uint8_t qos_count)
+{
+    uint8_t bytes[4096];
+    struct rwf_encoder enc;
+    const struct omm_directory_head head = { .stream_id = OMM_DIRECTORY_STREAM,
+                                             .is_solicited = true,
+                                             .is_first = true,
+                                             .is_complete = true,
+                                             .is_streaming = true,
+                                             .filter = 3 };
+    struct omm_service service = {
+        .id = SERVICE,
+        .action = RWF_MAP_ADD,
+        .filters = OMM_FILTER_INFO | OMM_FILTER_STATE,
+        .name = rwf_text(name),
+        .capability_count = 1,
+        .capabilities = { RWF_DOMAIN_MARKET_PRICE },
+        .qos_count = qos_count,
+        .paths = { rwf_text(path) },
+        .path_count = path[0] != 0,
+        .is_up = true,
+        .is_accepting = true,
+    };
+
+    memcpy(service.qos, qos, qos_count * sizeof(*qos));
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &service);
+    omm_directory_encode_finish(&enc);
+    say(peer, &enc);
+    pair_pass(&peer->bed->pair, 200 * PAIR_MS);
+}
+
+static const struct rwf_qos ticks = { .timeliness = RWF_TIMELINESS_REALTIME,
+                                      .rate = RWF_RATE_TICK_BY_TICK };
+static const struct rwf_qos seconds = { .timeliness = RWF_TIMELINESS_REALTIME,
+                                        .rate = RWF_RATE_TIME_CONFLATED,
+                                        .rate_info = 1000 };
+
+/* ---- the loop guard ---- */
+
+static void what_came_through_this_site_is_not_taken(void **state)
+{
+    struct bed *bed = *state;
+    struct peer peer = connect_to(bed, (struct srcdist_uplink){ .has_qos = false });
+
+    log_in_at(&peer);
+    offer(&peer, "AGAIN", "HQ,PARIS", &ticks, 1);
+    assert_false(knows(bed, "AGAIN"));
+    offer(&peer, "FAR", "TOKYO,HQ", &ticks, 1);
+    assert_false(knows(bed, "FAR"));
+    offer(&peer, "ANY", "*", &ticks, 1);
+    assert_false(knows(bed, "ANY"));
+    assert_int_equal(stats(bed)->services_looped, 3);
+    offer(&peer, "OTHER", "HQ2,PARISHQ", &ticks, 1); /* names that are longer */
+    assert_true(is_up(bed, "OTHER"));
+    assert_int_equal(stats(bed)->services_looped, 3);
+}
+
+static void a_service_whose_path_begins_to_come_back_ends(void **state)
+{
+    struct bed *bed = *state;
+    struct peer peer = connect_to(bed, (struct srcdist_uplink){ .has_qos = false });
+
+    log_in_at(&peer);
+    offer(&peer, "SENT", "PARIS", &ticks, 1);
+    assert_true(is_up(bed, "SENT"));
+    offer(&peer, "SENT", "HQ,PARIS", &ticks, 1);
+    assert_false(is_up(bed, "SENT"));
+    assert_null(srcdist_core_check(bed->pair.source));
+}
+
+/* ---- what is taken ---- */
+
+static void a_service_without_the_quality_is_not_taken(void **state)
+{
+    struct bed *bed = *state;
+    struct peer peer = connect_to(bed, (struct srcdist_uplink){ .has_qos = true, .qos = seconds });
+
+    log_in_at(&peer);
+    offer(&peer, "TICKS", "", &ticks, 1);
+    assert_false(knows(bed, "TICKS"));
+    assert_int_equal(stats(bed)->services_refused, 1);
+    offer(&peer, "BOTH", "", (struct rwf_qos[]){ ticks, seconds }, 2);
+    assert_true(is_up(bed, "BOTH"));
+}
+
+static void requests_have_the_quality_and_the_fields_of_the_route(void **state)
+{
+    struct bed *bed = *state;
+    uint8_t view[128];
+    struct rwf_encoder enc;
+    struct peer peer = connect_to(bed, (struct srcdist_uplink){ .has_qos = true, .qos = seconds });
+    struct omm_item_request request;
+    struct rwf_msg msg;
+
+    rwf_encoder_init(&enc, view, sizeof(view));
+    rwf_element_list_start(&enc, NULL);
+    rwf_element_add_uint(&enc, ":ViewType", OMM_VIEW_FIELDS);
+    rwf_element_list_finish(&enc);
+    peer.says.view = rwf_encoder_bytes(&enc);
+    log_in_at(&peer);
+    offer(&peer, "BOTH", "", (struct rwf_qos[]){ ticks, seconds }, 2);
+    open_item(pair_client(&bed->pair, 0), 5, "BOTH", "X");
+    pair_pass(&bed->pair, PAIR_SEC);
+    assert_true(peer.request_length > 0);
+    assert_int_equal(rwf_msg_decode(rwf_bytes(peer.request, peer.request_length), &msg), RWF_OK);
+    omm_item_request_decode(&msg, &request);
+    assert_int_equal(omm_qos_compare(&request.qos, &seconds), 0);
+    assert_true(request.has_view);
+    assert_true(rwf_bytes_equal(request.payload, peer.says.view));
+}
+
+/* ---- the login ---- */
+
+static void the_login_is_that_of_the_route(void **state)
+{
+    struct bed *bed = *state;
+    struct peer peer =
+        connect_to(bed, (struct srcdist_uplink){ .user = "paris", .password = "secret" });
+    struct omm_login_request login;
+    struct rwf_msg msg;
+
+    log_in_at(&peer);
+    assert_int_equal(rwf_msg_decode(rwf_bytes(peer.login, peer.login_length), &msg), RWF_OK);
+    assert_int_equal(omm_login_request_decode(&msg, &login), RWF_OK);
+    assert_true(rwf_bytes_equal(login.user, rwf_text("paris")));
+    assert_true(rwf_bytes_equal(login.password, rwf_text("secret")));
+    assert_true(login.wants_rtt);
+}
+
+static void round_trips_are_answered_and_shown(void **state)
+{
+    struct bed *bed = *state;
+    struct peer peer = connect_to(bed, (struct srcdist_uplink){ .has_qos = false });
+    struct srcdist_provider_info info;
+    uint8_t bytes[128];
+    struct rwf_encoder enc;
+
+    log_in_at(&peer);
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_rtt_encode(&enc, OMM_LOGIN_STREAM,
+                   &(struct omm_rtt){ .ticks = 77, .has_latency = true, .latency_us = 81000 });
+    say(&peer, &enc);
+    assert_int_equal(peer.round_trips, 1);
+    assert_int_equal(peer.rtt.ticks, 77);
+    assert_true(srcdist_provider_info(bed->pair.source, peer.id, &info));
+    assert_int_equal(info.lag_us, 81000);
+    assert_int_equal(info.ceiling, 2000000);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(what_came_through_this_site_is_not_taken, setup_site,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_service_whose_path_begins_to_come_back_ends, setup_site,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_service_without_the_quality_is_not_taken, setup_site,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(requests_have_the_quality_and_the_fields_of_the_route,
+                                        setup_site, teardown),
+        cmocka_unit_test_setup_teardown(the_login_is_that_of_the_route, setup_site, teardown),
+        cmocka_unit_test_setup_teardown(round_trips_are_answered_and_shown, setup_site, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
