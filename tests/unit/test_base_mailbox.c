@@ -14,7 +14,7 @@
 #include "base/err.h"
 #include "base/mailbox.h"
 
-enum { ITEM = 1, SETTING, OTHER, SENDERS = 4, LETTERS = 50000, ROOM = 8 };
+enum { ITEM = 1, SETTING, OTHER, SENDERS = 4, LETTERS = 10000, ROOM = 8 };
 
 struct letter {
     unsigned kind;
