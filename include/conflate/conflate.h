@@ -43,9 +43,12 @@ void conflate_destroy(struct conflate *c); /* NULL is allowed */
 
 /* The pending update of an item. All zero but for the caller's members is empty. */
 struct conflate_pending {
-    uint8_t *bytes; /* the caller's */
-    uint32_t room;  /* the caller's: see conflate_room() */
-    bool has_info;  /* the caller's: a merged update says count and time of its run */
+    uint8_t *bytes;   /* the caller's */
+    uint32_t room;    /* the caller's: see conflate_room() */
+    bool has_info;    /* the caller's: a merged update says count and time of its run */
+    bool takes_image; /* the caller's: see conflate_out() */
+    bool is_noted;    /* `bytes` is no message: see conflate_out() */
+    bool is_merged;   /* it is one that was made of several */
     uint32_t length;
     uint32_t count; /* updates of the run, with those that a provider merged; saturates */
     uint64_t first_ns;
@@ -82,7 +85,19 @@ static inline void conflate_clear(struct conflate_pending *pending)
 {
     pending->length = 0;
     pending->count = 0;
+    pending->is_noted = pending->is_merged = false;
 }
+
+/*
+ * The pending update as it goes out. A caller that has the image still then, with the pending
+ * update applied and nothing else, sets `takes_image`: of updates of field lists with a known image
+ * only the ids are noted, which costs a tenth of merging, and the values are taken out of `image`
+ * once. False: a field is not there, so the image is not the one that is meant, and the run cannot
+ * be told; one that does not set `takes_image` need not call this. *out is good until the next
+ * call.
+ */
+bool conflate_out(struct conflate *c, const struct conflate_pending *pending,
+                  struct rwf_bytes image, struct rwf_bytes *out);
 
 /*
  * One update of a field list with everything that it changes in the image: ripple targets written
@@ -91,5 +106,9 @@ static inline void conflate_clear(struct conflate_pending *pending)
  */
 bool conflate_spell(struct conflate *c, struct rwf_bytes update, struct rwf_bytes image,
                     struct rwf_bytes *out);
+
+/* The same of an update that `image` has in it already: all values are taken from there. */
+bool conflate_spell_after(struct conflate *c, struct rwf_bytes update, struct rwf_bytes image,
+                          struct rwf_bytes *out);
 
 #endif

@@ -7,9 +7,7 @@
 #include "base/prng.h"
 #include "fields.h"
 #include "maps.h"
-
-#define COUNT_MAX 32767u /* of conflation information */
-#define TIME_MAX  65535u
+#include "noted.h"
 
 /* All other flags, those that are not known too, are of updates that pass. */
 #define MERGED_FLAGS                                                                               \
@@ -49,10 +47,13 @@ static bool is_whole_list(struct rwf_bytes payload)
     return rc == 0;
 }
 
+static bool may_try(const struct rwf_msg *msg)
+{
+    return msg->msg_class == RWF_CLASS_UPDATE && !(msg->flags & ~MERGED_FLAGS);
+}
+
 static bool may_merge(const struct rwf_msg *msg)
 {
-    if (msg->msg_class != RWF_CLASS_UPDATE || msg->flags & ~MERGED_FLAGS)
-        return false;
     if (msg->container == RWF_TYPE_FIELD_LIST)
         return is_whole_list(msg->payload);
     return msg->container == RWF_TYPE_MAP && conflate_map_is_plain(msg->payload);
@@ -110,13 +111,9 @@ static struct rwf_msg head_of(const struct rwf_msg *old, const struct rwf_msg *f
     }
     if (old->update_type != fresh->update_type)
         head.update_type = RWF_UPDATE_MULTIPLE;
-    if (pending->has_info) {
-        uint32_t count = sum(pending->count, counts_for(fresh));
-        uint64_t time_ms = time_of(pending, now_ns);
-        head.flags |= RWF_UPDATE_HAS_CONF_INFO;
-        head.conf_count = (uint16_t)(count < COUNT_MAX ? count : COUNT_MAX);
-        head.conf_time_ms = (uint16_t)(time_ms < TIME_MAX ? time_ms : TIME_MAX);
-    }
+    struct conflate_pending run = *pending;
+    run.count = sum(run.count, counts_for(fresh));
+    conflate_head_info(&run, time_of(pending, now_ns), &head);
     return head;
 }
 
@@ -167,6 +164,20 @@ static bool merge(struct conflate *c, const struct conflate_pending *pending,
     return is_made;
 }
 
+/* The run goes on by the ids of its fields. False: not so. */
+static bool add_noted(struct conflate *c, struct conflate_pending *pending,
+                      const struct rwf_msg *fresh, struct rwf_bytes image, uint64_t now_ns)
+{
+    struct rwf_msg old;
+
+    if (!pending->takes_image || !image.data)
+        return false;
+    if (pending->is_noted)
+        return conflate_noted_add(c, pending, fresh, now_ns);
+    return !pending->is_merged && rwf_msg_decode(conflate_bytes(pending), &old) == RWF_OK &&
+           conflate_noted_begin(c, pending, &old, fresh, now_ns);
+}
+
 static void keep(struct conflate_pending *pending, struct rwf_bytes bytes)
 {
     memcpy(pending->bytes, bytes.data, bytes.length);
@@ -179,7 +190,13 @@ enum conflate_result conflate_add(struct conflate *c, struct conflate_pending *p
     struct rwf_bytes merged;
     struct rwf_msg fresh;
 
-    if (rwf_msg_decode(update, &fresh) != RWF_OK || !may_merge(&fresh))
+    if (rwf_msg_decode(update, &fresh) != RWF_OK || !may_try(&fresh))
+        return CONFLATE_PASS;
+    if (pending->length > 0 && add_noted(c, pending, &fresh, image, now_ns)) {
+        pending->count = sum(pending->count, counts_for(&fresh));
+        return CONFLATE_HELD;
+    }
+    if (!may_merge(&fresh))
         return CONFLATE_PASS;
     if (pending->length == 0) {
         if (update.length > pending->room)
@@ -189,11 +206,19 @@ enum conflate_result conflate_add(struct conflate *c, struct conflate_pending *p
         pending->first_ns = begin_of(&fresh, now_ns);
         return CONFLATE_HELD;
     }
-    if (!merge(c, pending, &fresh, image, now_ns, &merged))
+    if (pending->is_noted || !merge(c, pending, &fresh, image, now_ns, &merged))
         return CONFLATE_FLUSH;
     keep(pending, merged);
+    pending->is_merged = true;
     pending->count = sum(pending->count, counts_for(&fresh));
     return CONFLATE_HELD;
+}
+
+bool conflate_out(struct conflate *c, const struct conflate_pending *pending,
+                  struct rwf_bytes image, struct rwf_bytes *out)
+{
+    *out = conflate_bytes(pending);
+    return !pending->is_noted || (image.data && conflate_noted_write(c, pending, image, out));
 }
 
 bool conflate_spell(struct conflate *c, struct rwf_bytes update, struct rwf_bytes image,

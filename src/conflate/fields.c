@@ -10,7 +10,7 @@
 
 /* ---- tables ---- */
 
-static void clear(struct conflate_table *table)
+void conflate_table_clear(struct conflate_table *table)
 {
     for (unsigned i = 0; i < table->count; i++)
         table->index[(uint16_t)table->list[i].id] = 0;
@@ -26,8 +26,7 @@ static bool find(const struct conflate_table *table, int16_t id, struct rwf_byte
     return at != 0;
 }
 
-/* False: the table is full. */
-static bool put(struct conflate_table *table, int16_t id, struct rwf_bytes content)
+bool conflate_table_put(struct conflate_table *table, int16_t id, struct rwf_bytes content)
 {
     unsigned at = table->index[(uint16_t)id];
 
@@ -46,8 +45,8 @@ static bool put(struct conflate_table *table, int16_t id, struct rwf_bytes conte
 
 void conflate_fields_begin(struct conflate *c, struct rwf_bytes image, bool is_known)
 {
-    clear(&c->now);
-    clear(&c->image);
+    conflate_table_clear(&c->now);
+    conflate_table_clear(&c->image);
     c->image_bytes = image;
     c->is_image_known = is_known;
     c->is_image_read = false;
@@ -63,7 +62,7 @@ static void read_image(struct conflate *c)
 
     c->is_image_read = true;
     while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
-        if (!put(&c->image, field.id, field.content))
+        if (!conflate_table_put(&c->image, field.id, field.content))
             rc = RWF_ERR_FULL;
     }
     if (rc < 0)
@@ -113,6 +112,11 @@ static enum content_kind kind_of(const struct conflate *c, int16_t id, struct rw
     return type == RWF_TYPE_RMTES ? PARTIAL : WHOLE;
 }
 
+bool conflate_field_is_doubtful(const struct conflate *c, int16_t id, struct rwf_bytes content)
+{
+    return kind_of(c, id, content) == DOUBTFUL;
+}
+
 /* A reader of standard data cannot read these two forms of set data. */
 static bool is_writable(const struct rwf_field *field)
 {
@@ -156,7 +160,7 @@ static bool ripple(struct conflate *c, int16_t id)
     for (unsigned steps = 0; to != 0 && to != id && steps < CHAIN_MAX; steps++) {
         if ((known = value_of(c, to, &next)) != KNOWN)
             return known == ABSENT;
-        if (!put(&c->now, to, carry))
+        if (!conflate_table_put(&c->now, to, carry))
             return false;
         carry = next;
         to = target_of(c, to);
@@ -174,7 +178,7 @@ static bool touch_chain(struct conflate *c, int16_t id)
         enum known known = in_image(c, to, &content);
         if (known != KNOWN)
             return known == ABSENT;
-        if (!put(&c->now, to, content))
+        if (!conflate_table_put(&c->now, to, content))
             return false;
         to = target_of(c, to);
     }
@@ -198,7 +202,8 @@ static bool touch(struct conflate *c, const struct rwf_field *field, bool ripple
 
     if (!is_whole && in_image(c, field->id, &content) != KNOWN)
         return false;
-    return put(&c->now, field->id, content) && (!ripples || touch_chain(c, field->id));
+    return conflate_table_put(&c->now, field->id, content) &&
+           (!ripples || touch_chain(c, field->id));
 }
 
 bool conflate_fields_touch(struct conflate *c, struct rwf_bytes bytes, bool ripples)
@@ -225,7 +230,7 @@ static bool fold(struct conflate *c, const struct rwf_field *field, bool ripples
         return false;
     if (kind == PARTIAL && !make_whole(c, field->id, &content))
         return false;
-    return (!ripples || ripple(c, field->id)) && put(&c->now, field->id, content);
+    return (!ripples || ripple(c, field->id)) && conflate_table_put(&c->now, field->id, content);
 }
 
 bool conflate_fields_fold(struct conflate *c, struct rwf_bytes bytes, bool ripples)

@@ -5,6 +5,12 @@
 
 #include "private.h"
 
+void conflate_table_clear(struct conflate_table *table);
+/* False: the table is full. */
+bool conflate_table_put(struct conflate_table *table, int16_t id, struct rwf_bytes content);
+/* The content looks like a part of a string, and the type of the field is not known. */
+bool conflate_field_is_doubtful(const struct conflate *c, int16_t id, struct rwf_bytes content);
+
 /* A list, and the set definitions that its set data refers to. */
 struct conflate_list {
     struct rwf_bytes bytes;

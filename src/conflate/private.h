@@ -9,6 +9,8 @@
 #define CONFLATE_ROWS_MAX   4096 /* of a map */
 #define CONFLATE_BUCKETS    8192
 #define CONFLATE_STRINGS    16384  /* bytes of strings that partial contents made */
+#define CONFLATE_COUNT_MAX  32767u /* of conflation information */
+#define CONFLATE_TIME_MAX   65535u
 #define CONFLATE_SIZE_MAX   131072 /* of a merged message; a longer one is not made */
 
 /* Fields by id. */
@@ -44,6 +46,19 @@ struct conflate {
     size_t string_length;
     uint8_t strings[CONFLATE_STRINGS];
     uint8_t out[CONFLATE_SIZE_MAX];
+    uint8_t noted[CONFLATE_SIZE_MAX]; /* what conflate_out() gives: adding does not touch it */
 };
+
+/* Count and time of the run, if its updates say them. */
+static inline void conflate_head_info(const struct conflate_pending *pending, uint64_t time_ms,
+                                      struct rwf_msg *head)
+{
+    if (!pending->has_info)
+        return;
+    head->flags |= RWF_UPDATE_HAS_CONF_INFO;
+    head->conf_count =
+        (uint16_t)(pending->count < CONFLATE_COUNT_MAX ? pending->count : CONFLATE_COUNT_MAX);
+    head->conf_time_ms = (uint16_t)(time_ms < CONFLATE_TIME_MAX ? time_ms : CONFLATE_TIME_MAX);
+}
 
 #endif

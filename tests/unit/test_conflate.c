@@ -373,6 +373,7 @@ struct chain {
     uint32_t last_seq;
     unsigned sent;
     unsigned passed;
+    unsigned noted; /* runs of which only the ids were kept */
     uint8_t bytes[4096];
 };
 
@@ -400,7 +401,12 @@ static void flush(struct chain *chain)
     if (chain->pending.length == 0)
         return;
     assert_true(chain->pending.length <= chain->pending.room);
-    send(chain, conflate_bytes(&chain->pending));
+    uint8_t image[4096];
+    struct rwf_bytes out;
+    assert_true(conflate_out(chain->c, &chain->pending,
+                             image_of(&chain->source.record, image, sizeof(image)), &out));
+    chain->noted += chain->pending.is_noted;
+    send(chain, out);
     conflate_clear(&chain->pending);
     assert_same(&chain->source, &chain->consumer);
 }
@@ -476,36 +482,51 @@ static struct conflate *engine(const struct rwf_sets *sets)
 }
 
 /* Returns the updates for each one sent, in hundredths. */
-static unsigned run_histories(uint64_t seed, bool is_map, bool has_image)
+static unsigned run_histories(uint64_t seed, bool is_map, bool has_image, bool takes_image)
 {
     static struct chain chain;
     unsigned updates = 0;
 
     chain = (struct chain){ .c = engine(NULL) };
     chain.pending.bytes = chain.bytes;
+    chain.pending.takes_image = takes_image;
     prng = md_prng_init(seed);
     for (unsigned i = 0; i < histories; i++)
         history(&chain, is_map, has_image, &updates);
     conflate_destroy(chain.c);
+    assert_int_equal(chain.noted > histories, takes_image && has_image && !is_map);
     return chain.sent ? updates * 100 / chain.sent : 0;
 }
 
 static void a_merged_field_list_leaves_the_image_of_its_whole_run(void **state)
 {
     (void)state;
-    assert_in_range(run_histories(1, false, true), 150, 1000);
+    assert_in_range(run_histories(1, false, true, false), 150, 1000);
 }
 
 static void a_field_list_merged_without_an_image_does_so_too(void **state)
 {
     (void)state;
-    assert_in_range(run_histories(2, false, false), 105, 1000);
+    assert_in_range(run_histories(2, false, false, false), 105, 1000);
 }
 
 static void a_merged_map_leaves_the_rows_of_its_whole_run(void **state)
 {
     (void)state;
-    assert_in_range(run_histories(3, true, false), 120, 1000);
+    assert_in_range(run_histories(3, true, false, false), 120, 1000);
+}
+
+static void a_run_of_which_only_the_ids_are_kept_does_so_too(void **state)
+{
+    (void)state;
+    assert_in_range(run_histories(5, false, true, true), 150, 1000);
+}
+
+static void without_an_image_ids_are_not_enough(void **state)
+{
+    (void)state;
+    assert_in_range(run_histories(6, false, false, true), 105, 1000);
+    assert_in_range(run_histories(7, true, false, true), 120, 1000);
 }
 
 /* A field alone that is kept by a filter needs its old values, which another one moved on. */
@@ -540,6 +561,8 @@ int main(int argc, char **argv)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_merged_field_list_leaves_the_image_of_its_whole_run),
         cmocka_unit_test(a_field_list_merged_without_an_image_does_so_too),
+        cmocka_unit_test(a_run_of_which_only_the_ids_are_kept_does_so_too),
+        cmocka_unit_test(without_an_image_ids_are_not_enough),
         cmocka_unit_test(a_merged_map_leaves_the_rows_of_its_whole_run),
         cmocka_unit_test(an_update_spelled_out_may_lose_any_field),
     };

@@ -223,6 +223,101 @@ static void two_trades_that_ripple_are_not_merged_without_an_image(void **state)
     assert_int_equal(add(&pending, (struct rwf_msg){ 0 }, FIELDS(6, 2), 0), CONFLATE_FLUSH);
 }
 
+/* ---- runs of which only the ids are noted ---- */
+
+static struct rwf_bytes image_of(uint8_t *out, const uint8_t *ids_and_values)
+{
+    struct rwf_msg msg;
+
+    rwf_msg_decode(update_of(out, (struct rwf_msg){ 0 }, ids_and_values), &msg);
+    return msg.payload;
+}
+
+static void note(struct conflate_pending *pending, struct rwf_msg msg, const uint8_t *fields,
+                 struct rwf_bytes image, uint64_t now_ns)
+{
+    uint8_t out[1024];
+
+    assert_int_equal(conflate_add(c, pending, update_of(out, msg, fields), image, now_ns),
+                     CONFLATE_HELD);
+}
+
+static void a_noted_run_goes_out_with_the_values_of_the_image(void **state)
+{
+    struct conflate_pending pending = empty();
+    uint8_t bytes[1024];
+    struct rwf_bytes image = image_of(bytes, FIELDS(6, 12, 9, 3, 7, 11, 8, 10)), out;
+    struct rwf_msg msg;
+
+    (void)state;
+    pending.takes_image = pending.has_info = true;
+    note(&pending,
+         (struct rwf_msg){ .update_type = 1, .flags = RWF_UPDATE_HAS_SEQ_NUM, .seq_num = 5 },
+         FIELDS(6, 11), image, 0);
+    assert_true(conflate_out(c, &pending, image, &out)); /* alone it keeps its bytes */
+    assert_true(rwf_bytes_equal(out, conflate_bytes(&pending)));
+    note(&pending, (struct rwf_msg){ .update_type = 2 }, FIELDS(6, 12, 6, 13), image, 70000000);
+    assert_true(pending.is_noted);
+    assert_true(conflate_out(c, &pending, image, &out));
+    assert_int_equal(rwf_msg_decode(out, &msg), RWF_OK);
+    assert_int_equal(msg.flags,
+                     RWF_UPDATE_HAS_SEQ_NUM | RWF_UPDATE_DO_NOT_RIPPLE | RWF_UPDATE_HAS_CONF_INFO);
+    assert_int_equal(msg.seq_num, 5);
+    assert_int_equal(msg.update_type, RWF_UPDATE_MULTIPLE);
+    assert_int_equal(msg.conf_count, 2);
+    assert_int_equal(msg.conf_time_ms, 70);
+    assert_int_equal(value_of(msg.payload, 6), 12);
+    assert_int_equal(value_of(msg.payload, 7), 11);
+    assert_int_equal(value_of(msg.payload, 8), 10);
+    assert_int_equal(value_of(msg.payload, 9), -1);
+}
+
+static void an_image_that_lacks_a_field_of_the_run_is_refused(void **state)
+{
+    struct conflate_pending pending = empty();
+    uint8_t bytes[1024];
+    struct rwf_bytes image = image_of(bytes, FIELDS(1, 1)), out;
+
+    (void)state;
+    pending.takes_image = true;
+    note(&pending, (struct rwf_msg){ 0 }, FIELDS(1, 1), image, 0);
+    note(&pending, (struct rwf_msg){ 0 }, FIELDS(2, 1), image, 0);
+    assert_false(conflate_out(c, &pending, image, &out));
+    assert_false(conflate_out(c, &pending, rwf_bytes(NULL, 0), &out));
+    assert_true(conflate_out(c, &pending, image_of(bytes, FIELDS(2, 1, 1, 1)), &out));
+    assert_int_equal(conflate_add(c, &pending,
+                                  update_of(bytes, (struct rwf_msg){ 0 }, FIELDS(1, 1)),
+                                  rwf_bytes(NULL, 0), 0),
+                     CONFLATE_FLUSH);
+}
+
+/* More ids than are searched one by one, first in one order and then in the other. */
+static void many_fields_are_noted_once_each(void **state)
+{
+    struct conflate_pending pending = empty();
+    uint8_t up[401] = { 0 }, down[401] = { 0 }, bytes[1024];
+    struct rwf_bytes image, out;
+    struct rwf_msg msg;
+    struct rwf_field_list list;
+
+    (void)state;
+    for (unsigned i = 0; i < 200; i++) {
+        up[2 * i] = down[2 * (199 - i)] = (uint8_t)(i + 40);
+        up[2 * i + 1] = down[2 * i + 1] = 1;
+    }
+    image = image_of(bytes, up);
+    pending.takes_image = true;
+    note(&pending, (struct rwf_msg){ 0 }, up, image, 0);
+    note(&pending, (struct rwf_msg){ 0 }, down, image, 0);
+    uint32_t length = pending.length;
+    note(&pending, (struct rwf_msg){ 0 }, down, image, 0);
+    assert_int_equal(pending.length, length);
+    assert_true(conflate_out(c, &pending, image, &out));
+    assert_int_equal(rwf_msg_decode(out, &msg), RWF_OK);
+    assert_true(rwf_field_list_decode(msg.payload, NULL, &list) >= 0);
+    assert_int_equal(list.count, 200);
+}
+
 static void what_would_be_longer_than_the_room_is_flushed_first(void **state)
 {
     struct conflate_pending pending = empty();
@@ -487,6 +582,9 @@ int main(void)
         TEST(what_may_not_be_merged_passes_and_changes_nothing),
         TEST(old_values_that_ripple_are_written_out),
         TEST(two_trades_that_ripple_are_not_merged_without_an_image),
+        TEST(a_noted_run_goes_out_with_the_values_of_the_image),
+        TEST(an_image_that_lacks_a_field_of_the_run_is_refused),
+        TEST(many_fields_are_noted_once_each),
         TEST(what_would_be_longer_than_the_room_is_flushed_first),
         TEST(count_and_time_of_a_run_are_said_where_asked_and_saturate),
         TEST(set_data_is_written_out_where_its_definition_is_known),
