@@ -48,7 +48,7 @@ struct p2ps_mount_stats {
     struct stats_segment *segment;
     uint32_t number;
     struct stats_entry *entries[STATS_ROW_COUNT(rows)];
-    struct stats_entry *user, *position, *host, *application_id, *kind;
+    struct stats_entry *user, *position, *host, *application_id, *kind, *because;
     uint64_t since_ns;
     struct p2ps_rates rates; /* over sessionStatsWindow */
 };
@@ -77,6 +77,7 @@ static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
     stats->host = add_text(segment, prefix, "host");
     stats->application_id = add_text(segment, prefix, "applicationId");
     stats->kind = add_text(segment, prefix, "kind");
+    stats->because = add_text(segment, prefix, "toldBecause");
     stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
     stats->since_ns = md_clock_wall_ns();
     return stats;
@@ -97,6 +98,7 @@ void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)
     stats_entry_remove(stats->segment, stats->host);
     stats_entry_remove(stats->segment, stats->application_id);
     stats_entry_remove(stats->segment, stats->kind);
+    stats_entry_remove(stats->segment, stats->because);
     free(stats);
 }
 
@@ -123,6 +125,14 @@ static void show_kind(struct p2ps_mount *mount)
     stats_string_set(mount->stats->segment, mount->stats->kind, text);
 }
 
+static void show_reasons(struct p2ps_mount_stats *stats, const struct p2ps_client_info *client)
+{
+    char text[STATS_STRING_BYTES];
+
+    p2ps_reasons_text(client->reasons, text, sizeof(text));
+    stats_string_set(stats->segment, stats->because, text);
+}
+
 static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
 {
     struct p2ps_mount_stats *stats = mount->stats;
@@ -134,6 +144,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
     stats_string_set(stats->segment, stats->application_id, client->application_id);
     show_kind(mount);
     show_host(mount, client->address);
+    show_reasons(stats, client);
     struct shown shown = {
         .items = client->streams,
         .buffers = now.buffers,

@@ -10,6 +10,7 @@
 
 #define COUNTER(name, member) STATS_ROW(STATS_KIND_COUNTER, name, struct p2ps_core_stats, member)
 #define LEVEL(name, member)   STATS_ROW(STATS_KIND_GAUGE, name, struct p2ps_core_stats, member)
+#define REASON(name, member)  COUNTER("toldBecause." name, member)
 
 static const struct stats_row rows[] = {
     LEVEL("mounts", mounts_now),
@@ -33,6 +34,7 @@ static const struct stats_row rows[] = {
     COUNTER("refreshIn", refresh_in),
     COUNTER("refreshOut", refresh_out),
     COUNTER("statusOut", status_out),
+    P2PS_REASON_ROWS(REASON, reasons),
     COUNTER("genericIn", generic_in),
     COUNTER("genericOut", generic_out),
     COUNTER("postsIn", posts_in),

@@ -176,6 +176,7 @@ bool p2ps_client_info(const struct p2ps_core *core, uint32_t client, struct p2ps
             .first_slow_s = slow->first_s,
             .merged = slow->merged,
             .lost = slow->lost,
+            .reasons = slow->reasons,
             .worst_lag_ns = slow->worst_lag_ns,
             .behind_bytes = slow->record_bytes + slow->pending_bytes,
             .is_in = c->login_state == P2PS_LOGIN_OPEN,

@@ -12,6 +12,7 @@
 #include "front.h"
 #include "marketfeed/marketfeed.h"
 #include "parties.h"
+#include "reason.h"
 #include "rmds/rwf_dictionary.h"
 #include "rrmp/sink.h"
 
@@ -208,6 +209,7 @@ struct p2ps_core_stats {
     uint64_t refresh_in;
     uint64_t refresh_out;
     uint64_t status_out;
+    uint64_t reasons[P2PS_REASONS];
     uint64_t generic_in;
     uint64_t generic_out;
     uint64_t posts_in;
@@ -363,14 +365,15 @@ struct p2ps_client_info {
     uint64_t updates_out;
     uint64_t rtt_us; /* there and back, when last measured; 0: never */
     bool is_slow;
-    bool is_merging;       /* its updates are merged because it is slow */
-    uint64_t first_slow_s; /* the first time that they were, since 1970; 0: never */
-    uint64_t merged;       /* of its updates, into pending ones */
-    uint64_t lost;         /* updates that are never merged and found no room */
-    uint64_t worst_lag_ns; /* that an update has waited */
-    uint64_t behind_bytes; /* that wait now */
-    bool is_in;            /* its login is open */
-    bool has_asked;        /* for a login, at least */
+    bool is_merging;         /* its updates are merged because it is slow */
+    uint64_t first_slow_s;   /* the first time that they were, since 1970; 0: never */
+    const uint32_t *reasons; /* by enum p2ps_reason: what it was told */
+    uint64_t merged;         /* of its updates, into pending ones */
+    uint64_t lost;           /* updates that are never merged and found no room */
+    uint64_t worst_lag_ns;   /* that an update has waited */
+    uint64_t behind_bytes;   /* that wait now */
+    bool is_in;              /* its login is open */
+    bool has_asked;          /* for a login, at least */
     struct p2ps_misuse misuse;
     void *self;
 };

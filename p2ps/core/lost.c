@@ -15,7 +15,9 @@ static void tell_lacking(struct p2ps_core *core, uint32_t item, uint32_t watch,
 
     if (w->flags & P2PS_WATCH_SNAPSHOT && w->state == P2PS_WATCH_FILLING)
         told.stream_state = RWF_STREAM_CLOSED;
+    core->tells_unreadable = true;
     p2ps_watch_status(core, item, watch, &told);
+    core->tells_unreadable = false;
 }
 
 void p2ps_lost_unreadable(struct p2ps_core *core, uint32_t item)

@@ -419,6 +419,7 @@ struct p2ps_core {
     uint8_t entry_set;
     bool is_unreadable;        /* it could not be converted */
     bool is_unmade;            /* a form could not be made of it */
+    bool tells_unreadable;     /* and clients are told so now */
     struct rwf_key record_key; /* of the present record, once a form asked for it */
     struct rwf_qos record_qos;
     struct omm_service *directory_scratch;    /* as many as there may be services */

@@ -4,6 +4,7 @@
 #include "base/err.h"
 #include "client.h"
 #include "private.h"
+#include "reason.h"
 
 struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text)
 {
@@ -31,6 +32,7 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
         return;
     }
     core->stats.status_out++;
+    p2ps_reason_count(core, client, state, false);
     p2ps_client_touch(core, client);
 }
 

@@ -14,6 +14,7 @@
 #include "login.h"
 #include "private.h"
 #include "proof.h"
+#include "reason.h"
 #include "session.h"
 #include "slow.h"
 #include "status.h"
@@ -72,6 +73,7 @@ static void cut_slow(struct p2ps_core *core, uint32_t client, const char *why)
     p2ps_slow_figures(core, client, cause, sizeof(cause));
     snprintf(reason, sizeof(reason), "output buffer overflow: %s, %s", why, cause);
     core->stats.mounts_cut_slow++;
+    p2ps_reason_cut(core, client);
     if (c->login_state == P2PS_LOGIN_OPEN) {
         const struct omm_status status = {
             .stream_id = c->login_stream,

@@ -13,6 +13,7 @@
 #include "network.h"
 #include "pace.h"
 #include "private.h"
+#include "reason.h"
 #include "record.h"
 #include "status.h"
 #include "tally.h"
@@ -84,6 +85,7 @@ static bool send_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
             p2ps_client_doom(core, w->client);
     } else {
         core->stats.status_out++;
+        p2ps_reason_count(core, w->client, &status.state, true);
         p2ps_client_touch(core, w->client);
     }
     if (ends)

@@ -304,6 +304,8 @@ def slow(bed, page):
                 page.wait("/p2ps.1\\s+WARN\\s+1 slow consumer/.test(document.getElementById('flow').innerText)", "in the chain")
                 page.wait("/conflated\\s+sleeper/.test(document.getElementById('mounts').innerText)",
                           "who it is")
+                page.wait("/slowMount\\s+[1-9]/.test(document.getElementById('reasons').innerText)",
+                          "why its streams were told")
                 page.wait("/sleeper/.test(document.getElementById('quotas').innerText)",
                           "it stands beside what it may have")
                 if os.environ.get("RMDS_PICTURES"):

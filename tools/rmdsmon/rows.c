@@ -17,7 +17,7 @@ enum format {
     FORMAT_AGE,
 };
 
-#define COLUMNS_MAX 16
+#define COLUMNS_MAX 18
 
 struct column {
     const char *title;
@@ -28,7 +28,7 @@ struct column {
 
 static const struct table {
     const char *section;
-    const char *group; /* "mount" of p2ps.mount.0.17.user */
+    const char *group; /* "mount" of p2ps.mount.0.17.user; "worker.*.x" of p2ps.worker.0.x.y */
     struct column columns[COLUMNS_MAX];
 } tables[] = {
     { "MOUNTS",
@@ -48,7 +48,27 @@ static const struct table {
         { "RTT-US", "rttUs", 6, FORMAT_MEASURED },
         { "UP", "since", 6, FORMAT_AGE },
         { "POSITION", "position", -8, FORMAT_TEXT },
-        { "APP", "applicationId", 3, FORMAT_TEXT } } },
+        { "APP", "applicationId", 3, FORMAT_TEXT },
+        { "TOLD-BECAUSE", "toldBecause", 3, FORMAT_TEXT } } },
+    { "MOUNTS",
+      "worker.*.toldBecause",
+      { { "TOLD-BY", NULL, 7, FORMAT_TEXT },
+        { "SLOW-MOUNT", "slowMount", 10, FORMAT_COUNT },
+        { "BEHIND", "workerBehind", 6, FORMAT_COUNT },
+        { "LEFT-OUT", "leftOut", 8, FORMAT_COUNT },
+        { "REAL-TIME", "realTime", 9, FORMAT_COUNT },
+        { "CUT-SLOW", "cutSlow", 8, FORMAT_COUNT },
+        { "GAP", "gap", 6, FORMAT_COUNT },
+        { "SOURCE-DOWN", "sourceDown", 11, FORMAT_COUNT },
+        { "SOURCE-UP", "sourceUp", 9, FORMAT_COUNT },
+        { "CLOSED", "closed", 6, FORMAT_COUNT },
+        { "NOT-FOUND", "notFound", 9, FORMAT_COUNT },
+        { "DENIED", "denied", 6, FORMAT_COUNT },
+        { "AUTHORITY", "authority", 9, FORMAT_COUNT },
+        { "LIMIT", "limit", 5, FORMAT_COUNT },
+        { "BAD-REQUEST", "badRequest", 11, FORMAT_COUNT },
+        { "UNREADABLE", "unreadable", 10, FORMAT_COUNT },
+        { "OTHER", "other", 5, FORMAT_COUNT } } },
     { "MOUNTS",
       "quota",
       { { "TOP", NULL, 3, FORMAT_TEXT },
@@ -139,7 +159,9 @@ struct cell {
 static bool place(const struct monitor_instance *instance, const struct table *table,
                   const struct stats_value *value, struct cell *cell)
 {
-    size_t process = strlen(instance->process), group = strlen(table->group);
+    const char *star = strchr(table->group, '*');
+    size_t process = strlen(instance->process);
+    size_t group = star ? (size_t)(star - table->group) - 1 : strlen(table->group);
     const char *leaf = strrchr(value->path, '.');
 
     if (!leaf || strncmp(value->path, instance->process, process) != 0 ||
@@ -149,6 +171,12 @@ static bool place(const struct monitor_instance *instance, const struct table *t
         return false;
     cell->id = value->path + process + group + 2;
     cell->id_length = (size_t)(leaf - cell->id);
+    if (star) {
+        size_t under = strlen(star + 1);
+        if (cell->id_length <= under || strncmp(leaf - under, star + 1, under) != 0)
+            return false;
+        cell->id_length -= under;
+    }
     cell->column = -1;
     cell->value = *value;
     for (int i = 0; i < COLUMNS_MAX && table->columns[i].title; i++) {
