@@ -348,7 +348,9 @@ static void put_paced(struct p2ps_core *core, uint32_t item, struct rwf_bytes up
         .is_private = core->items[item].is_private,
     };
 
-    if (rwf_peek(update, &record.peek) != RWF_OK)
+    if (!update.data)
+        p2ps_watches_owe_images(core, item);
+    if (!update.data || rwf_peek(update, &record.peek) != RWF_OK)
         return;
     if (!(core->pace_skips & 1u) && record.peek.flags & RWF_UPDATE_HAS_CONF_INFO)
         p2ps_lag_tell(core, item);

@@ -204,6 +204,7 @@ static struct place *place_of(struct p2ps_core *core, uint32_t item, uint8_t pac
     place->item = item;
     place->pace = pace;
     place->pending.has_info = true; /* forms show it to those that ask */
+    place->pending.takes_image = true;
     place->next = pacing->of[item];
     pacing->of[item] = number;
     return place;
@@ -300,15 +301,20 @@ static void forget_ahead(struct p2ps_core *core, struct place *place)
     }
 }
 
+/* The image is that of the newest update of the run: what comes for the item sends it before. */
 static void send(struct p2ps_core *core, struct place *place, uint32_t number, p2ps_pace_put_fn put)
 {
     bool was_busy = core->pacing->is_busy;
+    struct rwf_bytes update;
 
     if (place->pending.length == 0)
         return;
     core->pacing->is_busy = true;
     core->pace_skips = (uint16_t) ~(1u << place->pace);
-    put(core, place->item, conflate_bytes(&place->pending));
+    if (!conflate_out(core->merger, &place->pending, p2ps_merge_image(&core->items[place->item]),
+                      &update))
+        update = rwf_bytes(NULL, 0);
+    put(core, place->item, update);
     core->pace_skips = 0;
     core->pacing->is_busy = was_busy;
     end_pending(core, place, number);

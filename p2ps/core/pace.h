@@ -37,7 +37,8 @@ bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w,
 /* The watch was given everything up to now by other means than updates. */
 void p2ps_pace_caught_up(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w);
 
-/* Puts a pending update to the watches that p2ps_pace_skips() leaves. */
+/* Puts a pending update to the watches that p2ps_pace_skips() leaves. Without data it cannot be
+ * told, because the image that has its values was given up: they need an image. */
 typedef void (*p2ps_pace_put_fn)(struct p2ps_core *core, uint32_t item, struct rwf_bytes update);
 
 /* Before an update is delivered: the set of rates whose watches in step do not get it. */

@@ -36,6 +36,19 @@ void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
         p2ps_client_doom(core, w->client);
 }
 
+void p2ps_watches_owe_images(struct p2ps_core *core, uint32_t item)
+{
+    for (uint32_t i = 0; i < core->items[item].watch_count; i++) {
+        struct p2ps_watch *w = &core->items[item].watches[i];
+
+        if (!p2ps_watch_takes(w, RRMP_SINK_TO_STEP) || p2ps_pace_skips(core, core->pace_skips, w) ||
+            w->flags & P2PS_WATCH_HELD_BACK)
+            continue;
+        core->stats.conflated++;
+        p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
+    }
+}
+
 void p2ps_watch_forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
 {
     if (!(w->flags & flag))

@@ -8,6 +8,8 @@
 /* The watch missed something for lack of room: P2PS_WATCH_OWED_IMAGE or _STATUS. */
 void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag);
 /* It is owed this no longer. */
+/* The watches that the present update of a rate is for are owed images in its place. */
+void p2ps_watches_owe_images(struct p2ps_core *core, uint32_t item);
 void p2ps_watch_forgive(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag);
 /* The state for one watch; one without room for it is owed it. A closing state ends the watch. */
 void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
