@@ -61,4 +61,20 @@ static inline bool backbone_topic_decode(const uint8_t *bytes, size_t length,
     return true;
 }
 
+/* The head into `out`; the message follows behind it. */
+static inline size_t backbone_topic_head(uint8_t *out, const char *name, size_t name_length,
+                                         uint32_t number)
+{
+    const uint8_t head[BACKBONE_TOPIC_HEAD] = {
+        BACKBONE_TOPIC_TYPE,     1 << 4,
+        (uint8_t)name_length,    0,
+        (uint8_t)(number >> 24), (uint8_t)(number >> 16),
+        (uint8_t)(number >> 8),  (uint8_t)number,
+    };
+
+    memcpy(out, head, sizeof(head));
+    memcpy(out + sizeof(head), name, name_length);
+    return sizeof(head) + name_length;
+}
+
 #endif

@@ -43,6 +43,9 @@ extern "C" {
  */
 struct rmds_backbone;
 struct rmds_item;
+struct rmds_offer;
+struct rmds_offered;
+struct rmds_topic;
 
 /* ---- the attachment ---- */
 
@@ -60,6 +63,8 @@ struct rmds_backbone_options {
     void (*on_link)(void *owner, bool is_up);
     /* A service is new, or has changed. */
     void (*on_service)(void *owner, const char *name, bool is_up);
+    /* After RMDS_ERROR_FULL: half of the ring towards rrcpd is free again. */
+    void (*on_room)(void *owner);
 };
 
 void rmds_backbone_options_init(struct rmds_backbone_options *options, size_t size);
@@ -76,6 +81,9 @@ int rmds_backbone_descriptor(const struct rmds_backbone *backbone);
 uint64_t rmds_backbone_deadline(const struct rmds_backbone *backbone);
 /* Do what can be done now, in bounded pieces. 0: all is done, wait. */
 size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns);
+
+/* What was published goes on its way now; else with the end of the turn, or after 32 KiB. */
+void rmds_backbone_flush(struct rmds_backbone *backbone);
 
 /* A thread of the library takes the turns from now on. */
 int rmds_backbone_start(struct rmds_backbone *backbone);
@@ -100,6 +108,8 @@ struct rmds_backbone_stats {
     uint32_t live_now; /* of these, in step with their source */
     uint64_t behind;   /* bytes of the ring not read when it was looked at last */
     uint64_t behind_max;
+    uint64_t topic_messages;  /* passed to callbacks */
+    uint64_t senders_refused; /* messages of a topic whose sender is one too many */
 };
 
 /* `out->size` must be set. */
@@ -155,6 +165,123 @@ int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_reques
                    struct rmds_item **out);
 /* No event of it follows. */
 void rmds_item_close(struct rmds_item *item);
+
+/* ---- services of the application's own ---- */
+
+/*
+ * An application may be the source of a service, in place of a src_dist and its provider. Consumers
+ * of every p2ps, and applications, find the service by its name. Several sources may offer one
+ * service: then `priority` and load decide.
+ *
+ * Interactive: an item is there while somebody wants it; `on_open` and `on_image` ask for it.
+ * Broadcast: items are there from rmds_offer_add() on.
+ */
+struct rmds_offer_options {
+    size_t size;
+    const char *service;
+    uint16_t id;      /* 0: made of the name */
+    uint8_t priority; /* 0 is best */
+    bool is_broadcast;
+    bool is_down;           /* offered, but not up yet: rmds_offer_state() */
+    struct rwf_qos qos;     /* of all its items; realtime, tick by tick */
+    const uint8_t *domains; /* that it has; NULL: market price */
+    size_t domain_count;
+    const char *dictionary;  /* that fields are of; "RWFFld" */
+    const char *enumeration; /* "RWFEnum" */
+    void *owner;             /* first argument of the callbacks */
+    /* Somebody wants an item that was not wanted before; false: there is no such item. */
+    bool (*on_open)(void *owner, struct rmds_offered *item);
+    /* Somebody waits for its image: send it by rmds_offered_image(), now or later. */
+    void (*on_image)(void *owner, struct rmds_offered *item);
+    /* Nobody wants it any more, for some seconds. Interactive: it is void after the return. */
+    void (*on_close)(void *owner, struct rmds_offered *item);
+};
+
+void rmds_offer_options_init(struct rmds_offer_options *options, size_t size);
+/* RMDS_ERROR_RANGE, RMDS_ERROR_NOMEM, RMDS_ERROR_FULL (256 services), RMDS_ERROR_EXISTS. */
+int rmds_offer_open(struct rmds_backbone *backbone, const struct rmds_offer_options *options,
+                    struct rmds_offer **out);
+/* The service is up, or down: then its consumers go to another source, or wait. */
+void rmds_offer_state(struct rmds_offer *offer, bool is_up);
+/* Ends the service and its items, without callbacks. Not from a callback of its own. */
+void rmds_offer_close(struct rmds_offer *offer);
+
+/* Broadcast: an item that the service has. RMDS_ERROR_EXISTS, RMDS_ERROR_RANGE, RMDS_ERROR_FULL. */
+int rmds_offer_add(struct rmds_offer *offer, const char *name, uint8_t domain,
+                   struct rmds_offered **out);
+
+const char *rmds_offered_name(const struct rmds_offered *item);
+uint8_t rmds_offered_domain(const struct rmds_offered *item);
+bool rmds_offered_is_wanted(const struct rmds_offered *item); /* somebody takes its updates */
+void rmds_offered_set_user(struct rmds_offered *item, void *user);
+void *rmds_offered_user(const struct rmds_offered *item);
+
+struct rmds_data {
+    size_t size;
+    uint16_t container;       /* RWF_TYPE_FIELD_LIST */
+    struct rwf_bytes payload; /* encoded, see rmds/rwf_encode.h */
+    uint8_t update_type;      /* updates; 0 */
+    struct rwf_state state;   /* images; open and OK */
+    bool is_first;            /* images of several parts; both true */
+    bool is_last;
+    bool has_seq_num; /* a number of the source's own */
+    uint32_t seq_num;
+    struct rwf_bytes perm_data; /* for p2ps to judge who may see it */
+};
+
+void rmds_data_init(struct rmds_data *data, size_t size);
+
+/*
+ * 0 if nobody takes it, too: then it costs next to nothing. RMDS_ERROR_FULL: the ring towards rrcpd
+ * has no room; nothing was sent, `on_room` follows. An image that finds no room is asked for anew.
+ * RMDS_ERROR_RANGE: longer than maxMsgSize or a quarter of the ring.
+ */
+int rmds_offered_image(struct rmds_offered *item, const struct rmds_data *data);
+int rmds_offered_update(struct rmds_offered *item, const struct rmds_data *data);
+/* A state without data: suspect, OK again. */
+int rmds_offered_state(struct rmds_offered *item, const struct rwf_state *state);
+/* The item ends: `state` is CLOSED, or CLOSED_RECOVER if it is to be asked for again. It is void
+ * after the return. */
+int rmds_offered_end(struct rmds_offered *item, const struct rwf_state *state);
+
+/* ---- bare topics ---- */
+
+/*
+ * A topic is a name and a stream of messages, which are bytes to everybody but the application. All
+ * attachments of the network that subscribe hear it, those of the sender's host too, but not the
+ * sender's own. Each sender's messages come in order, once, or their loss is told; there is no
+ * image of before.
+ */
+enum rmds_topic_event_kind {
+    RMDS_TOPIC_MESSAGE,
+    RMDS_TOPIC_LOST, /* `lost` messages of the sender are missing; 0: perhaps some, the last ones */
+    RMDS_TOPIC_GONE, /* the sender has ended, or cannot be heard any more */
+};
+
+struct rmds_topic_event {
+    enum rmds_topic_event_kind kind;
+    struct rmds_topic *topic;
+    void *user;
+    uint64_t sender; /* a number that no other sender on this host has while it lives */
+    struct rwf_bytes bytes;
+    uint32_t lost;
+    uint64_t received_ns; /* when rrcpd read it, rmds_now(); 0 unknown */
+};
+
+typedef void rmds_topic_fn(const struct rmds_topic_event *event);
+
+/* Up to 255 bytes of name, 1,024 topics, 1,024 senders of a topic: further ones are not heard, and
+ * counted. RMDS_ERROR_EXISTS: subscribed
+ * already. */
+int rmds_topic_subscribe(struct rmds_backbone *backbone, const char *name, rmds_topic_fn *handle,
+                         void *user, struct rmds_topic **out);
+/* No event of it follows. May be called in a callback of it. */
+void rmds_topic_unsubscribe(struct rmds_topic *topic);
+/* RMDS_ERROR_FULL: the ring towards rrcpd has no room; `on_room` follows. RMDS_ERROR_RANGE: too
+ * long. RMDS_ERROR_CLOSED: not attached. It goes on its way with the turn or rmds_backbone_flush().
+ */
+int rmds_topic_publish(struct rmds_backbone *backbone, const char *name, const void *bytes,
+                       size_t length);
 
 #ifdef __cplusplus
 }

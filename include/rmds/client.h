@@ -38,6 +38,7 @@ enum rmds_error {                        /* rmds_error_text() */
                   RMDS_ERROR_NOMEM = -5,
                   RMDS_ERROR_SYSTEM = -6,    /* errno says why */
                   RMDS_ERROR_NOT_FOUND = -7, /* no such host */
+                  RMDS_ERROR_EXISTS = -8,    /* it is there already */
                   RMDS_ERROR_STATE = -9,     /* the channel is not open */
                   RMDS_ERROR_UNSUPPORTED = -10,
                   RMDS_ERROR_AGAIN = -11, /* not all could be done now */

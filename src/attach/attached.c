@@ -371,6 +371,7 @@ int attached_open(const struct attach_config *config, struct attach **out)
     a->request_flags = (config->sends_only ? ATTACH_REQUEST_SENDS_ONLY : 0) |
                        (config->is_application ? ATTACH_REQUEST_APPLICATION : 0);
     a->process = config->process;
+    a->reader.skips_topics = config->skips_topics;
     a->reader.want = config->want;
     a->reader.want_argument = config->want_argument;
     a->reader.counters = &a->user.counters;

@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "attach/node.h"
+#include "backbone/topic.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "internal.h"
@@ -29,6 +30,7 @@ struct in_process {
     bool wants_flush; /* asked for while it did */
     bool is_blocked;  /* submit said full */
     bool is_unsent;   /* submitted since the last output */
+    bool skips_topics;
     attach_want_fn *want;
     void *want_argument;
     struct attach_outbound_reader waiting;
@@ -128,6 +130,7 @@ static bool is_ours(struct in_process *p, struct backbone_event *event)
         if (event->session == p->user.session)
             event->flags |= BACKBONE_FLAG_LOCAL;
         if ((event->dst_port && event->dst_port != p->user.port) ||
+            (p->skips_topics && backbone_topic_is(event->bytes, event->length)) ||
             (p->want && !p->want(p->want_argument, event))) {
             p->user.counters.messages_skipped++;
             return false;
@@ -319,6 +322,7 @@ int in_process_open(const struct attach_config *config, struct attach **out)
         return MD_ERR_NOMEM;
     p->user.kind = &in_process_kind;
     p->epoll_fd = -1;
+    p->skips_topics = config->skips_topics;
     p->want = config->want;
     p->want_argument = config->want_argument;
     int err = make_ring(p, config->outbound_bytes ? config->outbound_bytes : DEFAULT_RING);

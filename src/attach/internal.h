@@ -46,6 +46,7 @@ struct inbound_reader {
     uint64_t cursor;
     bool has_place; /* False: the cursor means nothing until a copy of the table is had */
     uint16_t port;
+    bool skips_topics;
     attach_want_fn *want;
     void *want_argument;
     struct attach_counters *counters;

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backbone/topic.h"
 #include "base/cpu.h"
 #include "base/err.h"
 #include "internal.h"
@@ -269,6 +270,8 @@ static bool is_whole(const struct inbound_reader *reader, uint64_t begin)
 static bool is_wanted(const struct inbound_reader *reader, const struct backbone_event *event)
 {
     if (event->dst_port != 0 && event->dst_port != reader->port)
+        return false;
+    if (reader->skips_topics && backbone_topic_is(event->bytes, event->length))
         return false;
     return !reader->want || reader->want(reader->want_argument, event);
 }

@@ -17,6 +17,7 @@ _Static_assert((int)RMDS_ERROR_FULL == (int)MD_ERR_FULL, "one set of codes");
 _Static_assert((int)RMDS_ERROR_NOMEM == (int)MD_ERR_NOMEM, "one set of codes");
 _Static_assert((int)RMDS_ERROR_SYSTEM == (int)MD_ERR_SYS, "one set of codes");
 _Static_assert((int)RMDS_ERROR_NOT_FOUND == (int)MD_ERR_NOT_FOUND, "one set of codes");
+_Static_assert((int)RMDS_ERROR_EXISTS == (int)MD_ERR_EXISTS, "one set of codes");
 _Static_assert((int)RMDS_ERROR_STATE == (int)MD_ERR_STATE, "one set of codes");
 _Static_assert((int)RMDS_ERROR_UNSUPPORTED == (int)MD_ERR_UNSUPPORTED, "one set of codes");
 _Static_assert((int)RMDS_ERROR_AGAIN == (int)MD_ERR_AGAIN, "one set of codes");

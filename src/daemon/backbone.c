@@ -28,6 +28,7 @@ static int add(struct daemon_networks *networks, const struct md_conf *conf, con
         return MD_ERR_NOMEM;
     networks->list[networks->count++] = settings;
     int err = attach_settings_read(conf, name, settings, why, sizeof(why));
+    settings->config.skips_topics = true; /* they are of applications among themselves */
     if (err != MD_OK)
         md_log(MD_LOG_CRITICAL, "network %s: %s", name, why);
     return err;

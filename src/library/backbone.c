@@ -8,6 +8,7 @@
 #include <sys/random.h>
 #include <unistd.h>
 
+#include "backbone/topic.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "internal.h"
@@ -45,12 +46,51 @@ static void link_is(struct rmds_backbone *backbone, bool is_up)
         backbone->options.on_link(backbone->options.owner, is_up);
 }
 
-static void look_at(struct rmds_backbone *backbone, const struct backbone_event *event)
+/* True: it is no record of a service, and taken. */
+static bool look_at(struct rmds_backbone *backbone, const struct backbone_event *event)
 {
-    if (event->type == BACKBONE_MESSAGE)
-        return;
+    bool is_message = event->type == BACKBONE_MESSAGE;
+    bool is_topic = is_message && backbone_topic_is(event->bytes, event->length);
+
+    if (is_topic || (!is_message && backbone->topics.count > 0))
+        library_topics_event(backbone, event);
+    if (is_message)
+        return is_topic;
     if (event->type == BACKBONE_ATTACHED || event->type == BACKBONE_DETACHED)
         link_is(backbone, event->type == BACKBONE_ATTACHED);
+    return false;
+}
+
+/* Records that requesters send are for the source, all others for the requester of ours. */
+static bool is_for_source(const struct backbone_event *event)
+{
+    uint8_t type = event->length > 0 ? event->bytes[0] : 0;
+
+    return type == RRMP_QUERY || (type >= RRMP_REQUEST && type <= RRMP_DICTREQ);
+}
+
+static void give_out(struct rmds_backbone *backbone, uint64_t now_ns,
+                     const struct backbone_event *events, size_t count)
+{
+    struct backbone_event asks[EVENTS_MAX], rest[EVENTS_MAX];
+    size_t ask_count = 0, rest_count = 0;
+
+    if (!backbone->source.source) {
+        library_items_input(backbone, now_ns, events, count);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool is_message = events[i].type == BACKBONE_MESSAGE;
+        bool is_ask = is_message && is_for_source(&events[i]);
+
+        /* The source looks for others that offer its services. */
+        if (!is_message || is_ask || (events[i].length > 0 && events[i].bytes[0] == RRMP_INSTANCE))
+            asks[ask_count++] = events[i];
+        if (!is_ask)
+            rest[rest_count++] = events[i];
+    }
+    library_source_input(backbone, now_ns, asks, ask_count);
+    library_items_input(backbone, now_ns, rest, rest_count);
 }
 
 /* Some of what has come. True: the ring was found empty. */
@@ -63,9 +103,11 @@ static bool poll_some(struct rmds_backbone *backbone, uint64_t now_ns, size_t *d
 
         if (count == 0)
             return true;
+        int kept = 0;
         for (int k = 0; k < count; k++)
-            look_at(backbone, &events[k]);
-        library_items_input(backbone, now_ns, events, (size_t)count);
+            if (!look_at(backbone, &events[k]) && kept++ != k)
+                events[kept - 1] = events[k];
+        give_out(backbone, now_ns, events, (size_t)kept);
         *done += (size_t)count;
     }
     return false;
@@ -88,13 +130,24 @@ static size_t take_calls(struct rmds_backbone *backbone)
 
 size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns)
 {
-    size_t done = take_calls(backbone);
-    bool is_empty = poll_some(backbone, now_ns, &done);
+    size_t done;
+    bool is_empty;
+
+    backbone->now_ns = now_ns;
+    done = take_calls(backbone);
+    is_empty = poll_some(backbone, now_ns, &done);
 
     if (!library_items_settle(backbone, now_ns, is_empty))
         done++;
+    library_source_settle(backbone, now_ns, is_empty);
+    library_topics_settle(&backbone->topics);
     attach_flush(backbone->attach);
     return done;
+}
+
+void rmds_backbone_flush(struct rmds_backbone *backbone)
+{
+    attach_flush(backbone->attach);
 }
 
 int rmds_backbone_descriptor(const struct rmds_backbone *backbone)
@@ -106,7 +159,9 @@ uint64_t rmds_backbone_deadline(const struct rmds_backbone *backbone)
 {
     uint64_t attach = attach_deadline(backbone->attach);
     uint64_t items = library_items_deadline(backbone);
+    uint64_t source = library_source_deadline(backbone);
 
+    items = source < items ? source : items;
     return attach < items ? attach : items;
 }
 
@@ -247,6 +302,8 @@ static int open_all(struct rmds_backbone *backbone)
     if (err == MD_OK)
         err = library_items_init(backbone, random);
     if (err == MD_OK)
+        err = library_topics_init(&backbone->topics);
+    if (err == MD_OK)
         err = md_mailbox_init(&backbone->calls, sizeof(struct call), CALLS_MAX, 0);
     if (err != MD_OK)
         return err;
@@ -281,6 +338,8 @@ void rmds_backbone_close(struct rmds_backbone *backbone)
     if (!backbone)
         return;
     rmds_backbone_stop(backbone);
+    library_topics_fini(&backbone->topics);
+    library_source_fini(backbone);
     library_items_fini(backbone);
     attach_close(backbone->attach);
     md_mailbox_fini(&backbone->calls);

@@ -8,64 +8,9 @@
 
 #include "attach/attach.h"
 #include "base/mailbox.h"
-#include "base/slots.h"
-#include "rmds/backbone.h"
-#include "rrmp/sink.h"
-
-enum { LIBRARY_NAME_MAX = 255, LIBRARY_SERVICES_MAX = 1024 };
-
-/*
- *      WAITING   not with the sink yet: its service is not known, or the turn has not come
- *      NEW       wants an image, none has begun
- *      FILLING   an image is coming in
- *      STEP      has the image, follows
- *      ENDED     nothing more is told of it; given back when the events of the batch are taken
- */
-enum library_item_state {
-    LIBRARY_WAITING,
-    LIBRARY_NEW,
-    LIBRARY_FILLING,
-    LIBRARY_STEP,
-    LIBRARY_ENDED
-};
-
-struct rmds_item {
-    uint32_t next_free; /* the slots' while it is free */
-    uint32_t number;
-    uint32_t sink_item;
-    uint16_t service; /* ours */
-    uint8_t state;    /* enum library_item_state */
-    bool is_raw : 1;
-    bool is_snapshot : 1;
-    bool has_qos : 1;
-    bool is_told : 1; /* that nobody offers its service */
-    struct rmds_backbone *backbone;
-    rmds_item_fn *handle;
-    void *user;
-    struct rmds_item *next; /* of those that wait for the same, or have ended */
-    uint8_t *key;           /* while it waits */
-    uint16_t key_length;
-};
-
-struct library_list {
-    struct rmds_item *first, *last;
-};
-
-struct library_service {
-    char name[LIBRARY_NAME_MAX + 1];
-    uint16_t sink_service; /* RRMP_SERVICE_NONE: not announced yet */
-    uint8_t qos[5];        /* the best that it has */
-    struct library_list waiting;
-};
-
-struct library_items {
-    struct rrmp_sink *sink;
-    struct md_slots slots;
-    size_t memory;
-    struct library_service **services;
-    uint16_t service_count, service_last; /* last: the one looked for last */
-    struct library_list to_open, ended;
-};
+#include "items.h"
+#include "offers.h"
+#include "topics.h"
 
 struct rmds_backbone {
     struct rmds_backbone_options options;
@@ -74,21 +19,14 @@ struct rmds_backbone {
     int epoll_fd, wake_fd;
     bool is_up;
     struct library_items items;
+    struct library_source source;
+    struct library_topics topics;
     struct rmds_backbone_stats stats;
     struct md_mailbox calls;
     pthread_t thread;
     bool is_started;
+    uint64_t now_ns; /* of the turn */
     _Atomic bool must_stop;
 };
-
-/* items.c: the items and their events. */
-int library_items_init(struct rmds_backbone *backbone, uint64_t random);
-void library_items_fini(struct rmds_backbone *backbone);
-/* Takes events of the backbone. */
-void library_items_input(struct rmds_backbone *backbone, uint64_t now_ns,
-                         const struct backbone_event *events, size_t count);
-/* Opens and closes what callbacks asked for, ticks. False: not all could be opened now. */
-bool library_items_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool input_is_empty);
-uint64_t library_items_deadline(const struct rmds_backbone *backbone);
 
 #endif

@@ -1,13 +1,6 @@
 /* backbone_bench.c - an application on the backbone: opens items, checks every message, measures.
- *
- *     backbone_bench items [OPTION]...
- *         -run-dir DIR  -network NET  -instance N  of the rrcpd
- *         -S SERVICE    -n COUNT   items IT0 .. IT(COUNT-1)
- *         -updates N    end after so many updates; 0: after all images; -secs N: at the latest
- *         -raw          messages are not decoded and not checked
- *
- * Prints one line for each event of interest, and one with all figures at the end.
- */
+ * `backbone_bench items` opens items, `publish` is their source, `send` and `hear` are the two ends
+ * of a topic. It prints a line for each event of interest, and one with all figures at the end. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
 #include <signal.h>
@@ -16,7 +9,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "rmds/backbone.h"
+#include "backbone_bench.h"
 #include "rmds/rwf.h"
 #include "seqdata.h"
 
@@ -35,7 +28,10 @@ struct bench {
     const char *service;
     uint32_t item_count;
     uint64_t updates_wanted, seconds;
-    bool is_raw;
+    uint64_t rate, messages;
+    const char *topic;
+    uint32_t size;
+    bool is_raw, is_broadcast;
     struct rmds_backbone *backbone;
     struct item *items;
     uint32_t images, suspect_now, closed;
@@ -44,12 +40,12 @@ struct bench {
 };
 
 static struct bench bench;
-static volatile sig_atomic_t must_end;
+volatile sig_atomic_t bench_must_end;
 
 static void on_signal(int number)
 {
     (void)number;
-    must_end = 1;
+    bench_must_end = 1;
 }
 
 static void on_image(struct item *item, const struct rmds_item_event *event)
@@ -153,21 +149,21 @@ static int open_items(void)
 
 static bool is_done(void)
 {
-    if (must_end || rmds_now() - bench.begin_ns > bench.seconds * SEC)
+    if (bench_must_end || rmds_now() - bench.begin_ns > bench.seconds * SEC)
         return true;
     return bench.images == bench.item_count && bench.updates >= bench.updates_wanted;
 }
 
-static void wait_for_more(void)
+void bench_wait(const struct rmds_backbone *backbone, uint64_t most_ns)
 {
-    struct pollfd fd = { .fd = rmds_backbone_descriptor(bench.backbone), .events = POLLIN };
-    uint64_t deadline_ns = rmds_backbone_deadline(bench.backbone);
+    struct pollfd fd = { .fd = rmds_backbone_descriptor(backbone), .events = POLLIN };
+    uint64_t deadline_ns = rmds_backbone_deadline(backbone);
     uint64_t now_ns = rmds_now();
-    struct timespec wait = { .tv_nsec = 100000000 };
+    struct timespec wait = { .tv_nsec = (long)most_ns };
 
     if (deadline_ns <= now_ns)
         return;
-    if (deadline_ns - now_ns < 100000000)
+    if (deadline_ns - now_ns < most_ns)
         wait.tv_nsec = (long)(deadline_ns - now_ns);
     (void)ppoll(&fd, 1, &wait, NULL);
 }
@@ -208,7 +204,7 @@ static int run_items(void)
     }
     while (!is_done()) {
         if (rmds_backbone_turn(bench.backbone, rmds_now()) == 0)
-            wait_for_more();
+            bench_wait(bench.backbone, 100000000);
         if (!has_images && bench.images == bench.item_count) {
             has_images = true;
             cpu_s = cpu_seconds();
@@ -222,6 +218,17 @@ static int run_items(void)
     return bench.undetected || bench.wrong || bench.images < bench.item_count;
 }
 
+static const char usage[] =
+    "usage: backbone_bench items|publish|send|hear [OPTION]...\n"
+    "  -run-dir DIR -network NET -instance N  of the rrcpd\n"
+    "  -S SERVICE -n COUNT    items IT0 .. IT(COUNT-1)\n"
+    "  -updates N             items: end after so many; 0: after all images\n"
+    "  -raw                   items: messages are not decoded and not checked\n"
+    "  -U RATE                publish, send: messages/s of all together; 0: as many as go\n"
+    "  -broadcast             publish: the items are there from the beginning\n"
+    "  -topic NAME -size BYTES -messages N    send, hear\n"
+    "  -secs N                end at the latest\n";
+
 static bool take_option(const char *name, const char *value)
 {
     if (strcmp(name, "-run-dir") == 0)
@@ -234,6 +241,14 @@ static bool take_option(const char *name, const char *value)
         bench.service = value;
     else if (strcmp(name, "-n") == 0)
         bench.item_count = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(name, "-U") == 0)
+        bench.rate = strtoull(value, NULL, 10);
+    else if (strcmp(name, "-topic") == 0)
+        bench.topic = value;
+    else if (strcmp(name, "-size") == 0)
+        bench.size = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(name, "-messages") == 0)
+        bench.messages = strtoull(value, NULL, 10);
     else if (strcmp(name, "-updates") == 0)
         bench.updates_wanted = strtoull(value, NULL, 10);
     else if (strcmp(name, "-secs") == 0)
@@ -241,6 +256,34 @@ static bool take_option(const char *name, const char *value)
     else
         return false;
     return true;
+}
+
+static int run(const char *mode)
+{
+    const struct bench_source_config source = {
+        .options = &bench.options,
+        .service = bench.service,
+        .rate = bench.rate,
+        .seconds = bench.seconds,
+        .item_count = bench.is_broadcast ? bench.item_count : 0,
+    };
+    const struct bench_topic_config topic = {
+        .options = &bench.options,
+        .topic = bench.topic,
+        .rate = bench.rate,
+        .seconds = bench.seconds,
+        .messages = bench.messages,
+        .size = bench.size,
+    };
+
+    if (strcmp(mode, "publish") == 0)
+        return bench_source(&source);
+    if (strcmp(mode, "send") == 0)
+        return bench_topic_publish(&topic);
+    if (strcmp(mode, "hear") == 0)
+        return bench_topic_subscribe(&topic);
+    bench.items = calloc(bench.item_count, sizeof(*bench.items));
+    return strcmp(mode, "items") == 0 && bench.items ? run_items() : 2;
 }
 
 int main(int argc, char **argv)
@@ -254,18 +297,22 @@ int main(int argc, char **argv)
     bench.service = "RDFD";
     bench.item_count = 100;
     bench.seconds = 60;
+    bench.topic = "bench";
+    bench.size = 100;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "-raw") == 0)
             bench.is_raw = true;
-        else if (i + 1 >= argc || !take_option(argv[i], argv[i + 1]))
-            return 2;
-        else
+        else if (strcmp(argv[i], "-broadcast") == 0)
+            bench.is_broadcast = true;
+        else if (i + 1 < argc && take_option(argv[i], argv[i + 1]))
             i++;
+        else
+            argc = 0;
     }
-    bench.items = calloc(bench.item_count, sizeof(*bench.items));
-    if (argc < 2 || strcmp(argv[1], "items") != 0 || !bench.items)
-        return 2;
-    int code = run_items();
+    int code = argc > 1 ? run(argv[1]) : 2;
+
+    if (code == 2)
+        fputs(usage, stderr);
     free(bench.items);
     return code;
 }

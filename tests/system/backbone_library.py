@@ -2,7 +2,8 @@
 """backbone_library.py BENCH - an application on the backbone has every image and every update of its
 items, in order, from a publisher through src_dist and two rrcpd; that src_dist or its rrcpd dies is
 told to each item, and each gets a new image. An application that forges the records of others
-changes nothing (attachAccess), and is told of in the log once."""
+changes nothing (attachAccess), and is told of in the log once. An application publishes a service to
+another one and to p2ps, and messages of a topic."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
@@ -17,22 +18,24 @@ import mirror
 import recording
 
 CONF = """\
-*rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1
+*rmds*startList : rrcpd.net1.1, rrcpd.net1.2, src_dist.1, p2ps.1
 *rrcp*interface : lo
 *rrcp*authKeyFile :
 *src_dist*rrcpdInstance : 1
 *src_dist*1.route*hostList : 127.0.0.1:14102
 *src_dist*serverPort : 0
-*rrcp*attachAccess : uid={uid} consume publish=RISK
+*p2ps*rrcpdInstance : 2
+*p2ps*rsslPort : 14202
+*rrcp*attachAccess : uid={uid} consume publish=RISK topics=risk.*
 """
 WAIT_S = 90
 DENIED = "rrcpd.net1.messagesDenied"
 
 
 class Application:
-    def __init__(self, bench, run_dir, *words):
+    def __init__(self, bench, verb, run_dir, *words):
         self.program = subprocess.Popen(
-            [bench, "items", "-run-dir", run_dir, "-instance", "2", "-secs", "80", *words],
+            [bench, verb, "-run-dir", run_dir, "-secs", "80", *words],
             stdout=subprocess.PIPE, text=True)
         self.lines = []
 
@@ -56,10 +59,58 @@ def figures_hold(figures, items):
     assert figures["wrong"] == 0 and figures["undecodable"] == 0, figures
 
 
+def an_application_publishes_a_service(bench, system, *words):
+    """Another application has all of it, and so has a consumer of p2ps."""
+    source = Application(bench, "publish", system.folder, "-instance", "1", "-S", "RISK", "-n", "100",
+                         "-U", "5000", *words)
+    source.wait_for("publishing")
+    sink = Application(bench, "items", system.folder, "-instance", "2", "-S", "RISK", "-n", "100",
+                       "-updates", "1000000000")
+    sink.wait_for("images 100")
+    sink.wait_for("updates")
+    items = os.path.join(system.folder, "items")
+    with open(items, "w", encoding="ascii") as out:
+        out.write("".join(f"IT{i}\n" for i in range(100)))
+    conf_examples.check_consumer("14202", "RISK", items)
+    assert source.end()["updates"] > 0
+    sink.wait_for("suspect")  # its source has gone
+    figures_hold(sink.end(), 100)
+
+
+def a_topic_is_heard(bench, system):
+    """On the sender's host and on another one; the end of the sender is told."""
+    words = ["-topic", "risk.limits"]
+    ears = [Application(bench, "hear", system.folder, "-instance", str(i), *words) for i in (1, 2)]
+    for ear in ears:
+        ear.wait_for("attached")
+    sender = Application(bench, "send", system.folder, "-instance", "1", "-U", "5000", *words)
+    other = Application(bench, "send", system.folder, "-instance", "1", "-topic", "fx", "-U", "100")
+    for ear in ears:
+        ear.wait_for("messages 10000")
+    sent = sender.end()["sent"]
+    for ear in ears:
+        ear.wait_for("gone")
+        figures = ear.end()
+        assert figures["received"] == sent and figures["wrong"] == figures["lost"] == 0, figures
+    other.end()
+    log = next(p["log"] for p in system.load()["programs"] if p["name"] == "rrcpd.net1.1")
+    with open(log, encoding="utf-8") as file:
+        assert "may not send a message of a topic that is not its own" in file.read()
+
+
+def a_service_that_is_not_its_own_is_not_offered(bench, system):
+    """The library tries; rrcpd drops it."""
+    before = mirror.value(system, "rrcpd.net1.1", DENIED)
+    source = Application(bench, "publish", system.folder, "-instance", "1", "-S", "RDFD")
+    source.wait_for("publishing")
+    mirror.await_value(system, "rrcpd.net1.1", DENIED, lambda n: n > before)
+    source.end()
+
+
 def check(bench, run, system):
     publisher = recording.Publisher("14102")
     try:
-        application = Application(bench, system.folder, "-n", "500",
+        application = Application(bench, "items", system.folder, "-instance", "2", "-n", "500",
                                   "-updates", "1000000000")
         application.wait_for("images 500")
         publisher.rate(5000)
@@ -129,6 +180,10 @@ def main():
         try:
             assert run.up(system) == 0, "it did not start"
             check(sys.argv[1], run, system)
+            an_application_publishes_a_service(sys.argv[1], system)
+            an_application_publishes_a_service(sys.argv[1], system, "-broadcast")
+            a_topic_is_heard(sys.argv[1], system)
+            a_service_that_is_not_its_own_is_not_offered(sys.argv[1], system)
         finally:
             run.down(system)
 
