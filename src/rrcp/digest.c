@@ -154,6 +154,7 @@ uint64_t rrcp_digest(const struct rrcp *r)
         add(&d, r->pool.kind_use[i]);
     add(&d, r->item_head);
     add(&d, r->item_tail);
+    add(&d, r->way_tail);
     add(&d, r->window_count);
     for (uint32_t i = 0; i < r->mesh.count; i++) {
         add_bytes(&d, r->mesh.entries[i].address.bytes, r->mesh.entries[i].address.length);

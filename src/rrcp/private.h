@@ -500,6 +500,7 @@ struct rrcp {
     uint32_t item_mask;
     uint32_t item_head;
     uint32_t item_tail;
+    uint32_t way_tail; /* what was delivered to make room in the pool lies before it */
     uint32_t walk_pos; /* offset in the packet at the head; 0: not begun */
     struct packet_chunk walk_chunk;
     struct rrcp_assembly self_assembly[2];

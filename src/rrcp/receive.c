@@ -13,6 +13,7 @@
 
 #define OVER_PACKETS_MAX 1024
 #define SHARE_MIN        1024
+#define SPARE_PART       8  /* of the receivers' share: room for the arrivals of one call */
 #define PUSH_MAX         64 /* DATA this little ahead of others may push the oldest out */
 
 static bool open_window(struct rrcp *r, struct rrcp_window *w)
@@ -269,16 +270,39 @@ static void count_recovery(struct rrcp *r, struct rrcp_peer *peer, const struct 
     }
 }
 
-/* False: the peer has its share of the pool. */
-static bool may_keep(const struct rrcp *r, const struct rrcp_window *w, uint64_t seq)
+/* How many packets of the peer, this one first, the pool may still keep. */
+static uint32_t room_for(const struct rrcp *r, const struct rrcp_window *w, uint64_t seq)
 {
     uint32_t share = r->pool.kind_max[BUFFER_RECEIVE] / (r->window_count ? r->window_count : 1);
 
     if (share < SHARE_MIN)
         share = SHARE_MIN;
-    if (r->pool.is_over && seq >= w->next + OVER_PACKETS_MAX)
-        return false;
-    return w->have_count < share;
+    uint64_t room = w->have_count < share ? share - w->have_count : 0;
+    if (r->pool.is_over)
+        room =
+            rrcp_min(room, seq < w->next + OVER_PACKETS_MAX ? w->next + OVER_PACKETS_MAX - seq : 0);
+    return (uint32_t)rrcp_min(room, rrcp_pool_room(r, BUFFER_RECEIVE));
+}
+
+/*
+ * When the room is nearly gone the oldest hole is given up, and what waits behind it is delivered:
+ * otherwise this hole would cost all packets that come until it is mended. Buffers are free when
+ * the user has taken the packets; until then no other hole goes.
+ */
+static void give_way(struct rrcp *r, struct rrcp_peer *peer, uint64_t seq)
+{
+    struct rrcp_window *w = &peer->window;
+    uint32_t spare = r->pool.kind_max[BUFFER_RECEIVE] / SPARE_PART;
+
+    spare = spare < r->config.arrivals_max ? spare : r->config.arrivals_max;
+    if (room_for(r, w, seq) > spare || (int32_t)(r->item_head - r->way_tail) < 0)
+        return;
+    for (uint64_t at = w->next; at < seq && rrcp_window_slot(w, at)->state != SLOT_HAVE; at++) {
+        if (rrcp_slot_is_missing(rrcp_window_slot(w, at)->state))
+            rrcp_window_lose(w, at, BACKBONE_GAP_POOL);
+    }
+    rrcp_receive_drain(r, peer);
+    r->way_tail = r->item_tail;
 }
 
 /* Copies a packet that arrived ahead of others into the pool. A packet that is longer than ours may
@@ -287,7 +311,7 @@ static void keep(struct rrcp *r, struct rrcp_peer *peer, const struct packet_vie
                  uint64_t seq)
 {
     struct rrcp_window *w = &peer->window;
-    bool may = view->end <= r->config.packet_bytes_max && may_keep(r, w, seq);
+    bool may = view->end <= r->config.packet_bytes_max && room_for(r, w, seq) > 0;
     uint32_t buffer = may ? rrcp_pool_take(r, BUFFER_RECEIVE) : RRCP_BUFFER_NONE;
 
     rrcp_window_set(w, seq, SLOT_HAVE);
@@ -300,6 +324,7 @@ static void keep(struct rrcp *r, struct rrcp_peer *peer, const struct packet_vie
     rrcp_pool_buffer(r, buffer)->length = (uint16_t)view->end;
     rrcp_window_slot(w, seq)->buffer = buffer;
     w->used_ns = r->now_ns;
+    give_way(r, peer, seq);
 }
 
 static void count_duplicate(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)

@@ -720,6 +720,8 @@ static void feed_peer(struct rrcp *r, uint64_t now, uint64_t session, uint64_t n
         ;
 }
 
+static uint32_t feed_held = 100; /* packets before it that the sender still holds */
+
 /* A data packet of an invented peer; a repair comes to us alone. */
 static void feed(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq, uint8_t flags)
 {
@@ -742,7 +744,7 @@ static void feed(struct rrcp *r, uint64_t now, uint64_t session, uint64_t seq, u
         id = (id ^ (uint8_t)*c) * 16777619u;
     md_put_be32(bytes + 16, id);
     md_put_be64(bytes + 24, seq);
-    md_put_be32(bytes + 32, 100);
+    md_put_be32(bytes + 32, feed_held);
     md_put_be16(bytes + 36, 1);
     md_put_be16(bytes + 38, 40);
     md_put_be16(bytes + 40, 4);
@@ -842,6 +844,32 @@ static void a_packet_longer_than_a_buffer_is_not_kept_behind_a_hole(void **state
         assert_null(rrcp_check(net->r[0]));
         assert_int_equal(rrcp_counters(net->r[0])->drop[RRCP_DROP_WINDOW], type);
     }
+    net_free(net);
+}
+
+/* At full rate a hole that is not mended in time fills the pool. It goes, not all that comes. */
+static void a_pool_that_is_full_gives_up_what_is_missing_and_no_more(void **state)
+{
+    enum { HOLES = 100, LAST = 5000 };
+    struct net *net = net_make();
+
+    (void)state;
+    net->config.window_packets = 1024;
+    feed_held = LAST;
+    node_start(net, 0, 1001);
+    feed_peer(net->r[0], net->now, SENDER, 1);
+    for (uint64_t seq = 1; seq <= LAST; seq++)
+        if (seq % HOLES != 2)
+            feed_data(net->r[0], net->now, SENDER, seq);
+    const struct rrcp_counters *c = rrcp_counters(net->r[0]);
+    assert_int_equal(c->drop[RRCP_DROP_WINDOW], 0);
+    assert_in_range(c->packets_lost[BACKBONE_GAP_POOL], 1, LAST / HOLES);
+    assert_int_equal(c->packets_lost[BACKBONE_GAP_POOL], c->gaps_detected); /* each one alone */
+    /* What the pool has room for is still waited for: the last holes. */
+    assert_in_range(c->packets_lost[BACKBONE_GAP_POOL], LAST / HOLES - 3, LAST / HOLES - 1);
+    for (uint64_t seq = 2; seq <= LAST; seq += HOLES)
+        feed(net->r[0], net->now, SENDER, seq, REPAIR);
+    assert_int_equal(c->packets_missing, c->packets_repaired + c->packets_lost[BACKBONE_GAP_POOL]);
     net_free(net);
 }
 
@@ -1159,6 +1187,7 @@ int main(void)
         cmocka_unit_test(
             a_receiver_that_is_alone_asks_at_once_and_one_of_many_waits_for_the_others),
         cmocka_unit_test(a_packet_longer_than_a_buffer_is_not_kept_behind_a_hole),
+        cmocka_unit_test(a_pool_that_is_full_gives_up_what_is_missing_and_no_more),
         cmocka_unit_test(a_forged_beacon_far_ahead_costs_no_message),
         cmocka_unit_test(forged_claims_that_fit_the_window_are_healed_by_an_echo),
         cmocka_unit_test(a_forged_bye_takes_nobody_away),
