@@ -9,7 +9,8 @@
 
 #include "base/err.h"
 
-#define VERSION     1u
+#define VERSION     2u
+#define VERSION_OLD 1u /* without columns */
 #define HEAD_SUM_AT 40u
 
 uint64_t rec_sum(const uint8_t *bytes, size_t length)
@@ -25,7 +26,8 @@ void rec_block_seal(uint8_t head[REC_BLOCK_HEAD], struct rec_block *block, const
     md_wr_u32(&wr, REC_BLOCK_MAGIC);
     md_wr_u8(&wr, block->kind);
     md_wr_u8(&wr, VERSION);
-    md_wr_u16(&wr, 0);
+    md_wr_u8(&wr, block->coding);
+    md_wr_u8(&wr, 0);
     md_wr_u32(&wr, block->stored);
     md_wr_u32(&wr, block->expanded);
     md_wr_u64(&wr, block->identity);
@@ -59,13 +61,15 @@ int rec_block_read(const uint8_t head[REC_BLOCK_HEAD], struct rec_block *block)
         return MD_ERR_MALFORMED;
     block->kind = md_rd_u8(&rd);
     uint8_t version = md_rd_u8(&rd);
-    (void)md_rd_u16(&rd);
+    block->coding = md_rd_u8(&rd);
+    (void)md_rd_u8(&rd);
     block->stored = md_rd_u32(&rd);
     block->expanded = md_rd_u32(&rd);
     block->identity = md_rd_u64(&rd);
     block->number = md_rd_u64(&rd);
     block->sum = md_rd_u64(&rd);
-    if (md_rd_u64(&rd) != rec_sum(head, HEAD_SUM_AT) || version != VERSION)
+    if (md_rd_u64(&rd) != rec_sum(head, HEAD_SUM_AT) || version < VERSION_OLD ||
+        version > VERSION || block->coding > (version == VERSION ? REC_CODING_COLUMNS : 0))
         return MD_ERR_MALFORMED;
     return has_fair_lengths(block) ? MD_OK : MD_ERR_MALFORMED;
 }

@@ -11,8 +11,15 @@
 #define REC_FILE_ROOM   1024u       /* the first block with its contents is shorter */
 #define REC_END_BYTES   48u         /* contents of the last block */
 
+/* How the records of a chunk are stored. */
+enum rec_coding {
+    REC_CODING_ROWS = 0,    /* one zstd frame */
+    REC_CODING_COLUMNS = 1, /* by the kinds of their values */
+};
+
 struct rec_block {
     uint8_t kind;      /* enum rec_block_kind */
+    uint8_t coding;    /* of a chunk: enum rec_coding */
     uint32_t stored;   /* bytes behind the head */
     uint32_t expanded; /* bytes that they become */
     uint64_t identity; /* of the file */

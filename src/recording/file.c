@@ -6,9 +6,12 @@
 #include "base/err.h"
 #include "block.h"
 #include "chunk.h"
+#include "planes.h"
 #include "recording/writer.h"
+#include "split.h"
 
-#define INDEX_ITEM_MAX 540u /* bytes of an item in an index */
+#define INDEX_ITEM_MAX 540u    /* bytes of an item in an index */
+#define ROWS_TOO       131072u /* a chunk of fewer bytes is tried as rows, too */
 
 struct mask {
     const struct rec_item *item;
@@ -29,6 +32,9 @@ struct rec_file {
     struct rec_file_stats stats;
     uint8_t *packed;
     size_t packed_size;
+    struct rec_split *split;
+    uint8_t *columns; /* as `packed`, by columns */
+    size_t columns_size;
     struct place places[REC_INDEX_CHUNKS]; /* since the last index */
     uint32_t place_count;
     struct mask *masks; /* by number of the item */
@@ -48,7 +54,10 @@ int rec_file_create(int level, const struct rec_disk *disk, struct rec_file **ou
     file->disk = *disk;
     file->packed_size = REC_CHUNK_PREAMBLE + rec_pack_bound(REC_CHUNK_MAX);
     file->packed = malloc(file->packed_size);
-    if (file->packed && rec_packer_create(level, &file->packer) == MD_OK)
+    file->columns_size = REC_CHUNK_PREAMBLE + 8 + rec_pack_bound(REC_META_MAX) + REC_BODY_MAX;
+    file->columns = malloc(file->columns_size);
+    if (file->packed && file->columns && rec_packer_create(level, &file->packer) == MD_OK &&
+        rec_split_create(&file->split) == MD_OK)
         return MD_OK;
     rec_file_destroy(file);
     *out = NULL;
@@ -60,19 +69,22 @@ void rec_file_destroy(struct rec_file *file)
     if (!file)
         return;
     rec_packer_destroy(file->packer);
+    rec_split_destroy(file->split);
     free(file->packed);
+    free(file->columns);
     free(file->masks);
     free(file->used);
     free(file->known);
     free(file);
 }
 
-static int write_block(struct rec_file *file, unsigned kind, const uint8_t *stored, size_t length,
-                       size_t expanded)
+static int write_block_as(struct rec_file *file, unsigned kind, unsigned coding,
+                          const uint8_t *stored, size_t length, size_t expanded)
 {
     uint8_t head[REC_BLOCK_HEAD];
     struct rec_block block = {
         .kind = (uint8_t)kind,
+        .coding = (uint8_t)coding,
         .stored = (uint32_t)length,
         .expanded = (uint32_t)expanded,
         .identity = file->identity,
@@ -84,6 +96,12 @@ static int write_block(struct rec_file *file, unsigned kind, const uint8_t *stor
     if (rc == MD_OK)
         file->stats.bytes += sizeof(head) + length;
     return rc;
+}
+
+static int write_block(struct rec_file *file, unsigned kind, const uint8_t *stored, size_t length,
+                       size_t expanded)
+{
+    return write_block_as(file, kind, 0, stored, length, expanded);
 }
 
 int rec_file_start(struct rec_file *file, uint64_t identity, const struct rec_file_info *info)
@@ -220,14 +238,23 @@ static int write_index(struct rec_file *file)
 static int write_chunk(struct rec_file *file, const struct rec_chunk *chunk,
                        const struct rec_preamble *preamble)
 {
-    rec_preamble_put(file->packed, preamble);
-    size_t stored = rec_pack(file->packer, file->packed + REC_CHUNK_PREAMBLE,
-                             file->packed_size - REC_CHUNK_PREAMBLE, chunk->bytes, chunk->length);
+    const size_t head = REC_CHUNK_PREAMBLE;
+    size_t rows = 0;
+    size_t columns = rec_split_chunk(file->split, file->packer, chunk, file->columns + head,
+                                     file->columns_size - head);
+
+    if (columns == 0 || chunk->length < ROWS_TOO)
+        rows = rec_pack(file->packer, file->packed + head, file->packed_size - head, chunk->bytes,
+                        chunk->length);
+    bool by_rows = columns == 0 || (rows > 0 && rows < columns);
+    size_t stored = by_rows ? rows : columns;
+    uint8_t *bytes = by_rows ? file->packed : file->columns;
     if (stored == 0)
         return MD_ERR_NOMEM;
+    rec_preamble_put(bytes, preamble);
     file->next = chunk->number;
-    int rc = write_block(file, REC_BLOCK_CHUNK, file->packed, REC_CHUNK_PREAMBLE + stored,
-                         chunk->length);
+    int rc = write_block_as(file, REC_BLOCK_CHUNK, by_rows ? REC_CODING_ROWS : REC_CODING_COLUMNS,
+                            bytes, head + stored, chunk->length);
     file->next = chunk->number + 1;
     return rc;
 }

@@ -100,8 +100,14 @@ static int load_chunk(struct rec_reader *reader, const struct rec_place *place,
     if (page->preamble.first_mono_ns != place->preamble.first_mono_ns ||
         page->preamble.last_mono_ns != place->preamble.last_mono_ns)
         return MD_ERR_MALFORMED;
-    return rec_unpack(reader->packer, page->bytes, block->expanded,
-                      page->stored + REC_CHUNK_PREAMBLE, block->stored - REC_CHUNK_PREAMBLE);
+    const uint8_t *stored = page->stored + REC_CHUNK_PREAMBLE;
+    size_t length = block->stored - REC_CHUNK_PREAMBLE;
+    if (block->coding == REC_CODING_ROWS)
+        return rec_unpack(reader->packer, page->bytes, block->expanded, stored, length);
+    if (!reader->join && rec_join_create(&reader->join) != MD_OK)
+        return MD_ERR_NOMEM;
+    return rec_join_chunk(reader->join, reader->packer, page->bytes, block->expanded, stored,
+                          length);
 }
 
 int rec_page_load(struct rec_reader *reader, const struct rec_place *place, struct rec_page *page)

@@ -183,6 +183,7 @@ void rec_reader_close(struct rec_reader *reader)
     rec_catalogue_fini(&reader->catalogue);
     rec_page_fini(&reader->page);
     rec_packer_destroy(reader->packer);
+    rec_join_destroy(reader->join);
     free(reader->damages);
     free(reader->slots);
     free(reader);

@@ -4,6 +4,7 @@
 #define RECORDING_READER_PRIVATE_H
 
 #include "catalogue.h"
+#include "join.h"
 
 /* One expanded chunk. */
 struct rec_page {
@@ -18,6 +19,7 @@ struct rec_page {
 struct rec_reader {
     struct rec_source source;
     struct rec_packer *packer;
+    struct rec_join *join; /* once there is a chunk by columns */
     struct rec_catalogue catalogue;
     struct rec_facts facts;
     uint8_t info_bytes[REC_FILE_ROOM]; /* the texts of facts.info */

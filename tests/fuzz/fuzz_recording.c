@@ -45,8 +45,31 @@ static size_t store(struct rec_packer *packer, unsigned kind, struct md_rd body,
     return plain + rec_pack(packer, out + plain, size - plain, body.pos + plain, length - plain);
 }
 
+/* Two bytes with the length of what describes the columns, which is compressed; the planes stand
+ * behind it. *expanded: so many bytes the records shall have, in two bytes in front. */
+static size_t store_columns(struct rec_packer *packer, struct md_rd body, uint8_t *out, size_t size,
+                            uint32_t *expanded)
+{
+    struct md_wr wr = md_wr_init(out, size);
+
+    md_wr_bytes(&wr, md_rd_bytes(&body, REC_CHUNK_PREAMBLE), REC_CHUNK_PREAMBLE);
+    *expanded = md_rd_u16(&body);
+    size_t length = md_rd_u16(&body);
+    if (length > md_rd_left(&body))
+        length = md_rd_left(&body);
+    const uint8_t *meta = md_rd_bytes(&body, length);
+    uint8_t *lengths = md_wr_take(&wr, 8);
+    size_t packed = rec_pack(packer, md_wr_mark(&wr), md_wr_left(&wr), meta, length);
+    (void)md_wr_take(&wr, packed);
+    md_put_be32(lengths, (uint32_t)length);
+    md_put_be32(lengths + 4, (uint32_t)packed);
+    md_wr_bytes(&wr, body.pos, md_rd_left(&body));
+    return md_wr_length(&wr);
+}
+
 /* Of each block: its kind, its number less that of the one before, the length of its contents. A
- * kind with the highest bit is none: its bytes stand there as they are. */
+ * kind with the highest bit is none: its bytes stand there as they are. One with the next bit has
+ * columns, see store_columns(). */
 static void build(struct file *file, struct rec_packer *packer, const uint8_t *data, size_t size)
 {
     struct md_rd rd = md_rd_init(data, size);
@@ -65,6 +88,18 @@ static void build(struct file *file, struct rec_packer *packer, const uint8_t *d
         if (block.kind & 0x80) {
             memcpy(at, body.pos, length);
             file->length += length;
+            continue;
+        }
+        bool has_columns =
+            block.kind == (REC_BLOCK_CHUNK | 0x40) && length >= REC_CHUNK_PREAMBLE + 4u;
+        if (has_columns) {
+            block.kind = REC_BLOCK_CHUNK;
+            block.coding = REC_CODING_COLUMNS;
+            block.stored =
+                (uint32_t)store_columns(packer, body, at + REC_BLOCK_HEAD,
+                                        FILE_MAX - file->length - REC_BLOCK_HEAD, &block.expanded);
+            rec_block_seal(at, &block, at + REC_BLOCK_HEAD);
+            file->length += REC_BLOCK_HEAD + block.stored;
             continue;
         }
         block.stored = (uint32_t)store(packer, block.kind, body, at + REC_BLOCK_HEAD,

@@ -1,0 +1,162 @@
+/* column_get.c - see column_get.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "column_get.h"
+
+#include <string.h>
+
+#include "forms.h"
+
+/* False: there is no room for them. */
+static bool put(struct rec_get_scratch *scratch, const struct rec_cells *cells, size_t cell,
+                const uint8_t *bytes, size_t length)
+{
+    if (length > scratch->most - scratch->used || length > UINT16_MAX)
+        return false;
+    if (length > 0)
+        memcpy(scratch->arena + scratch->used, bytes, length);
+    cells->at[cell] = (uint32_t)scratch->used;
+    cells->length[cell] = (uint16_t)length;
+    scratch->used += length;
+    return true;
+}
+
+/* ---- no numbers ---- */
+
+static bool get_bytes(struct rec_planes_out *out, struct rec_get_scratch *scratch,
+                      const struct rec_cells *cells)
+{
+    uint32_t stamp = ++scratch->column;
+    size_t next = 0;
+
+    rec_numbers_get(out, scratch->residuals, cells->count);
+    size_t length = rec_text_get(out, scratch->text, REC_CHUNK_MAX);
+    if (!md_rd_ok(&out->meta))
+        return false;
+    for (size_t i = 0; i < cells->count; i++) {
+        struct rec_known *last = &scratch->last[cells->item[i]];
+        uint64_t token = scratch->residuals[i];
+        if (token == 0) {
+            if (last->column != stamp ||
+                !put(scratch, cells, i, scratch->text + last->number, last->length))
+                return false;
+            continue;
+        }
+        if (token - 1 > length - next || !put(scratch, cells, i, scratch->text + next, token - 1))
+            return false;
+        *last =
+            (struct rec_known){ .number = next, .length = (uint32_t)(token - 1), .column = stamp };
+        next += (size_t)(token - 1);
+    }
+    return next == length;
+}
+
+/* ---- numbers ---- */
+
+/* Values that are no numbers of the form: they are marked, and their bytes in place. */
+static bool get_others(struct rec_planes_out *out, struct rec_get_scratch *scratch,
+                       const struct rec_cells *cells, size_t *others)
+{
+    uint64_t count = rec_get_number(&out->meta);
+    size_t at = 0, next = 0;
+
+    memset(scratch->is_other, 0, cells->count);
+    if (count > cells->count || !md_rd_ok(&out->meta))
+        return false;
+    *others = (size_t)count;
+    if (count == 0)
+        return true;
+    rec_numbers_get(out, scratch->residuals, (size_t)count);
+    rec_numbers_get(out, scratch->firsts, (size_t)count);
+    size_t length = rec_text_get(out, scratch->text, REC_CHUNK_MAX);
+    if (!md_rd_ok(&out->meta))
+        return false;
+    for (size_t i = 0; i < count; i++) {
+        if (scratch->residuals[i] >= cells->count - at || (i > 0 && scratch->residuals[i] == 0))
+            return false;
+        at += (size_t)scratch->residuals[i];
+        if (scratch->firsts[i] > length - next ||
+            !put(scratch, cells, at, scratch->text + next, (size_t)scratch->firsts[i]))
+            return false;
+        scratch->is_other[at] = 1;
+        next += (size_t)scratch->firsts[i];
+    }
+    return next == length;
+}
+
+/* How many numbers are the first ones of their items. */
+static size_t count_firsts(struct rec_get_scratch *scratch, const struct rec_cells *cells)
+{
+    uint32_t stamp = ++scratch->column;
+    size_t firsts = 0;
+
+    for (size_t i = 0; i < cells->count; i++) {
+        struct rec_known *last = &scratch->last[cells->item[i]];
+        if (scratch->is_other[i])
+            continue;
+        firsts += last->column != stamp;
+        last->column = stamp;
+    }
+    return firsts;
+}
+
+static uint64_t number_of(const struct rec_column *column, uint64_t residual, uint64_t from)
+{
+    if (column->predictor == REC_FROM_ZERO &&
+        (column->form == REC_FORM_FIXED || column->form == REC_FORM_UNSIGNED))
+        return residual;
+    return from + (uint64_t)rec_unzigzag(residual);
+}
+
+static bool get_numbers(struct rec_get_scratch *scratch, const struct rec_cells *cells,
+                        const struct rec_column *column)
+{
+    uint32_t stamp = ++scratch->column;
+    const uint64_t *residual = scratch->residuals, *first = scratch->firsts;
+    uint64_t from = 0;
+
+    for (size_t i = 0; i < cells->count; i++) {
+        struct rec_known *last = &scratch->last[cells->item[i]];
+        uint8_t bytes[10];
+        uint64_t number;
+        if (scratch->is_other[i])
+            continue;
+        if (column->predictor == REC_FROM_ITEM && last->column != stamp)
+            number = number_of(column, *first++, 0);
+        else if (column->predictor == REC_FROM_ITEM)
+            number = number_of(column, *residual++, last->number);
+        else
+            number = number_of(column, *residual++, from);
+        last->number = number;
+        last->column = stamp;
+        if (column->predictor == REC_FROM_COLUMN)
+            from = number;
+        if (!put(scratch, cells, i, bytes, rec_form_write(column, number, bytes)))
+            return false;
+    }
+    return true;
+}
+
+bool rec_column_get(struct rec_planes_out *out, struct rec_get_scratch *scratch,
+                    const struct rec_cells *cells)
+{
+    uint8_t head = md_rd_u8(&out->meta);
+    struct rec_column column = { .form = head & 0x0f, .predictor = head >> 4 };
+    size_t others = 0, firsts = 0;
+
+    if (column.form == REC_FORM_BYTES)
+        return get_bytes(out, scratch, cells);
+    if (column.form < REC_FORM_FIXED || column.form > REC_FORM_SCALED ||
+        column.predictor > REC_FROM_COLUMN)
+        return false;
+    if (column.form == REC_FORM_FIXED || column.form == REC_FORM_SCALED)
+        column.fixed = md_rd_u8(&out->meta);
+    if (column.form == REC_FORM_FIXED && (column.fixed == 0 || column.fixed > 8))
+        return false;
+    if (!get_others(out, scratch, cells, &others))
+        return false;
+    if (column.predictor == REC_FROM_ITEM)
+        firsts = count_firsts(scratch, cells);
+    rec_numbers_get(out, scratch->residuals, cells->count - others - firsts);
+    rec_numbers_get(out, scratch->firsts, firsts);
+    return md_rd_ok(&out->meta) && get_numbers(scratch, cells, &column);
+}

@@ -1,0 +1,51 @@
+/* columns.h - the records of a chunk by columns: what is alike stands together. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RECORDING_COLUMNS_H
+#define RECORDING_COLUMNS_H
+
+#include "block.h"
+#include "chunk.h"
+
+/*
+ * docs/recording.md has the bytes. A message of fields has a shape: kind, length of what is in
+ * front of its fields, their ids. The shapes of the records, their times and items are columns of
+ * numbers; so are the values of a field over all messages, and those bytes in front of the fields
+ * that are not the same in all messages of a shape. Whatever is no such message stands as it is.
+ */
+#define REC_COLUMN_RECORDS 131072u /* of a chunk; one that has more has no columns */
+#define REC_COLUMN_VALUES  262144u
+#define REC_COLUMNS_MAX    4096u
+#define REC_SHAPES_MAX     1024u
+#define REC_SHAPE_FIELDS   4096u  /* of one shape */
+#define REC_SHAPE_HEAD     1024u  /* bytes in front of its fields */
+#define REC_SHAPES_FIELDS  65536u /* of all shapes */
+#define REC_SHAPES_HEADS   65536u
+#define REC_RUN_MAX        8u /* bytes of a head that are one column */
+
+/* Records that are no message of fields. */
+#define REC_SHAPE_RAW  0u
+#define REC_SHAPE_ITEM 1u
+#define REC_SHAPES     2u /* the first one of a message */
+
+/* How the bytes of a value are a number. */
+enum rec_form {
+    REC_FORM_FIXED = 1,    /* so many bytes, each value */
+    REC_FORM_UNSIGNED = 2, /* as few as it takes, without a sign, */
+    REC_FORM_SIGNED = 3,   /* or with one */
+    REC_FORM_SCALED = 4,   /* behind a byte that is the same in all values */
+    REC_FORM_BYTES = 5,    /* no number */
+};
+
+/* What a number is told as the difference from. */
+enum rec_predictor {
+    REC_FROM_ZERO = 0,
+    REC_FROM_ITEM = 1,   /* the last one of the item in this column; the first one as it is */
+    REC_FROM_COLUMN = 2, /* the last one of the column */
+};
+
+struct rec_column {
+    uint8_t form, predictor;
+    uint8_t fixed; /* FIXED: bytes; SCALED: the byte in front */
+};
+
+#endif
