@@ -28,10 +28,11 @@ refused() {
 root=$1
 for rates in 1000,fast 0 inf nan 1e300 1000, -5; do
     refused "numbers of messages per second" rrcp "--rates=$rates"
-    for name in latency fanout tuning; do
+    for name in latency fanout tuning producer component stacked points; do
         refused "numbers of updates per second" $name "--rates=$rates"
     done
 done
+refused "sizes of 40 to 1400 bytes" lbm --sizes 9
 refused "only loss measures none" rrcp --rates 1000 --only loss
 refused "there is no rate to choose" rssl --rates 1000
 refused "there is no rate to choose" rwf --rates 1000

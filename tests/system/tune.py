@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""tune.py SOURCE - `rmds tune` sees what is wrong with a host, says what it costs, and changes it only when told.
+"""tune.py SOURCE - `rmds tune` sees what is wrong with a host, says what it costs, and changes it
+only when told.
 
-The hosts are folders that look like /proc and /sys: one where all is wrong, one where all is right."""
+The hosts are folders that look like /proc and /sys: one where all is wrong, one where all is
+right."""
 # SPDX-License-Identifier: Apache-2.0
 import json
 import os
@@ -50,7 +52,8 @@ WRONG = {
     "sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never",
     "sys/kernel/mm/transparent_hugepage/defrag": "always defer [madvise] never",
     "proc/sys/kernel/nmi_watchdog": "1", "proc/sys/kernel/soft_watchdog": "0",
-    "proc/sys/kernel/sched_rt_runtime_us": "950000", "proc/sys/kernel/sched_rt_period_us": "1000000",
+    "proc/sys/kernel/sched_rt_runtime_us": "950000",
+    "proc/sys/kernel/sched_rt_period_us": "1000000",
     "proc/swaps": "Filename Type\n/dev/sda2 partition 1 1 1", "proc/sys/vm/swappiness": "60",
 }
 RIGHT = {
@@ -155,7 +158,8 @@ def check_apply(folder):
     changed = {path for path in after if after[path] != before.get(path)}
     assert after["proc/sys/net/core/rmem_max"] == "67108864\n"
     assert after[f"{CPU}/cpu2/cpuidle/state3/disable"] == "1\n"
-    assert f"{CPU}/cpu2/cpuidle/state0/disable" not in changed and f"{CPU}/smt/active" not in changed
+    assert f"{CPU}/cpu2/cpuidle/state0/disable" not in changed
+    assert f"{CPU}/smt/active" not in changed
     assert not [path for path in changed if path.startswith("ethtool")], changed
 
 

@@ -1,4 +1,4 @@
-"""costs.py - what each setting costs: our own figure with the page that has it, or that we have none.
+"""costs.py - what each setting costs: our own figure with its page, or that we have none.
 
 tests/system/tune.py looks each figure up in its page."""
 # SPDX-License-Identifier: Apache-2.0
