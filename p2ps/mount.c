@@ -138,6 +138,7 @@ void p2ps_mount_destroy(struct p2ps_mount *mount)
     uncount_host(mount);
     if (net_stream_descriptor(mount->stream) < 0)
         mount->worker->polled_mounts--;
+    md_loop_timer_destroy(mount->pacer); /* of one that is not dead: the worker ends */
     mount->protocol->destroy(mount);
     for (size_t i = 0; i < MD_SHARES; i++)
         p2ps_parties_leave(p2ps_core_parties(mount->worker->core), mount->holders[i]);

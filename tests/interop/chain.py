@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """chain.py - the whole chain on the loopback of a network namespace of its own, for one test.
 
-    chain.py BIN_DIR [-set LINE]... [-in-process] [-two-p2ps] -- COMMAND [ARGUMENT...]
+    chain.py BIN_DIR [-set LINE]... [-in-process | -two-p2ps | -remote] -- COMMAND [ARGUMENT...]
 
 Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and runs COMMAND with
 
@@ -14,6 +14,8 @@ Starts two rrcpd, src_dist and p2ps, waits until each says that it is ready, and
     CHAIN_P2PS_PORT      where p2ps serves consumers
     CHAIN_IN_PROCESS     is there when no rrcpd is
     CHAIN_P2PS2_PORT     with -two-p2ps, where the second one, p2ps2, does
+
+With -remote, p2ps is that of a remote site, whose src_dist, site, is a consumer of a p2ps hq.
 
 COMMAND asks for things in lines on its standard output that begin with '@', and reads one line
 with the answer ("ok" or a reason) from its standard input:
@@ -45,7 +47,23 @@ sys.path.insert(0,
 from running import spaces  # noqa: E402
 from running.program import Program  # noqa: E402
 
-PROVIDER_PORT, NIPROV_PORT, P2PS_PORT, P2PS2_PORT = 14002, 14003, 14202, 14203
+PROVIDER_PORT, NIPROV_PORT, P2PS_PORT, P2PS2_PORT, HQ_PORT = 14002, 14003, 14202, 14203, 14204
+REMOTE = [
+    "*net2.rrcp*multicastAddress : 239.255.82.83",
+    "*net2.rrcp*multicastPort : 8501",
+    "*1.src_dist*rrcpdInstance : 1",
+    "*1.p2ps*rrcpdInstance : 2",
+    f"*1.p2ps*rsslPort : {HQ_PORT}",
+    "*2.src_dist*networkList : net2",
+    "*2.src_dist*rrcpdInstance : 3",
+    "*2.src_dist*serverPort : 0",
+    "*2.src_dist*siteName : SITE",
+    "*2.src_dist*1.route*routeType : consumer",
+    f"*2.src_dist*1.route*hostList : 127.0.0.1:{HQ_PORT}",
+    "*2.p2ps*networkList : net2",
+    "*2.p2ps*rrcpdInstance : 3",
+    f"*2.p2ps*rsslPort : {P2PS_PORT}",
+]
 READY_S, END_S = 60, 60
 COMMAND_S = 420
 SOURCE_DIR = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -95,7 +113,7 @@ class Member(Program):
 
 
 class Chain:
-    def __init__(self, binaries, lines, in_process, two_p2ps, folder):
+    def __init__(self, binaries, lines, options, folder):
         self.binaries, self.folder = binaries, folder
         self.conf = os.path.join(folder, "rmds.cnf")
         self.failures = []
@@ -106,17 +124,21 @@ class Chain:
         for name in ("RDMFieldDictionary", "enumtype.def"):  # EMA providers look for them here
             shutil.copy(os.path.join(SOURCE_DIR, "conf", name), folder)
         with open(self.conf, "w") as out:
-            out.write("\n".join(self.conf_lines(in_process) + lines) + "\n")
+            out.write("\n".join(self.conf_lines(options) + lines) + "\n")
         self.programs = {}
-        plan = [] if in_process else [("rrcpd1", "rrcpd", 1), ("rrcpd2", "rrcpd", 2)]
-        plan += [("src_dist", "src_dist", 1), ("p2ps", "p2ps", 1)]
-        plan += [("p2ps2", "p2ps", 2)] if two_p2ps else []
-        for name, program, instance in plan:
+        plan = [] if "-in-process" in options else [("rrcpd1", "rrcpd", 1), ("rrcpd2", "rrcpd", 2)]
+        plan += [("src_dist", "src_dist", 1)]
+        if "-remote" in options:
+            plan += [("hq", "p2ps", 1), ("rrcpd3", "rrcpd", 3, "net2"), ("site", "src_dist", 2),
+                     ("p2ps", "p2ps", 2)]
+        else:
+            plan += [("p2ps", "p2ps", 1)] + [("p2ps2", "p2ps", 2)] * ("-two-p2ps" in options)
+        for name, program, instance, *network in plan:
             self.programs[name] = Member(name, [
                 os.path.join(binaries, program), "-c", self.conf, "-instance", str(instance),
-                "-fg"], folder)
+                "-fg", *network], folder)
 
-    def conf_lines(self, in_process):
+    def conf_lines(self, options):
         lines = ["*%sDir : %s/%s" % (what, self.folder, what) for what in ("run", "log")]
         lines += [
             "*rrcp*interface : lo",
@@ -128,8 +150,10 @@ class Chain:
             "*2.p2ps*rsslPort : %d" % P2PS2_PORT,
             "*p2ps*accessFile : %s/access.conf" % self.folder,
         ]
-        if in_process:
+        if "-in-process" in options:
             lines.append("*inProcess : True")
+        elif "-remote" in options:
+            lines += REMOTE
         else:
             lines += ["*src_dist*rrcpdInstance : 1", "*p2ps*rrcpdInstance : 2"]
         return lines
@@ -219,8 +243,7 @@ def main():
     lines = [options[i + 1] for i, word in enumerate(options) if word == "-set"]
     folder = tempfile.mkdtemp(prefix="chain.")
     lines = [line.replace("CHAIN_DIR", folder) for line in lines]
-    chain = Chain(os.path.abspath(arguments[0]), lines, "-in-process" in options,
-                  "-two-p2ps" in options, folder)
+    chain = Chain(os.path.abspath(arguments[0]), lines, options, folder)
     status = 1
     try:
         if chain.start():
