@@ -81,11 +81,19 @@ static void show_uplink(void *self, struct srcdist_uplink *out)
         *out = *uplink_says(link->uplink);
 }
 
+static bool renew_uplink(void *self)
+{
+    const struct link *link = self;
+
+    return link->uplink && uplink_prepare(link->uplink, true);
+}
+
 const struct srcdist_link link_ops = {
     .send = send_message,
     .close = close_link,
     .proof = show_proof,
     .uplink = show_uplink,
+    .renew = renew_uplink,
 };
 
 /* ---- events ---- */

@@ -58,6 +58,9 @@ struct srcdist_link {
     void (*proof)(void *self, struct srcdist_proof *out);
     /* Asked when a route is about to log in. NULL: an ordinary provider. */
     void (*uplink)(void *self, struct srcdist_uplink *out);
+    /* The other site wants a new token: what uplink() says is read anew. False: it cannot be. NULL:
+     * there is none. */
+    bool (*renew)(void *self);
 };
 
 enum srcdist_cache_location {

@@ -54,13 +54,6 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 
 /* ---- the answer of an interactive provider ---- */
 
-static void say_support(struct srcdist_provider *p, const struct omm_login_refresh *refresh)
-{
-    p->supports_post = refresh->support_post;
-    p->has_views = p->is_uplink && refresh->support_view;
-    p->ceiling = refresh->output_rate;
-}
-
 /* The provider's words are for who set the route up; the connection ends behind them. */
 static void refused(struct srcdist_core *core, uint32_t provider, const struct rwf_state *state,
                     const char *what)
@@ -78,8 +71,11 @@ static void logged_in(struct srcdist_core *core, uint32_t provider, const struct
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     struct omm_login_refresh refresh;
 
-    if (omm_login_refresh_decode(msg, &refresh) == RWF_OK)
-        say_support(p, &refresh);
+    if (omm_login_refresh_decode(msg, &refresh) == RWF_OK) {
+        p->supports_post = refresh.support_post;
+        if (p->is_uplink)
+            srcdist_uplink_granted(core, p, &refresh);
+    }
     if (p->state != SRCDIST_PROVIDER_LOGIN)
         return;
     srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_DIRECTORY);

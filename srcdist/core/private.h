@@ -120,6 +120,7 @@ struct srcdist_provider {
     bool is_uplink;   /* a p2ps of another site, by a route of type consumer */
     bool has_views;   /* it takes requests for some fields */
     uint64_t lag_us;  /* as it told last */
+    uint64_t renew_s; /* a new token is due then, since 1970; 0: never */
     uint64_t ceiling; /* its outputRate for us, 0: none is known */
     const struct srcdist_link *link;
     void *self;

@@ -28,6 +28,7 @@
 #include "resume.h"
 #include "service.h"
 #include "tell.h"
+#include "uplink.h"
 #include "upstream.h"
 
 #define SECOND_NS        1000000000ull
@@ -381,6 +382,8 @@ void srcdist_providers_tick(struct srcdist_core *core)
             srcdist_provider_drop(core, i, "no login or directory in time");
         if (!p->must_go && p->refused_ns != 0 && core->now_ns - p->refused_ns > REFUSED_NS)
             srcdist_provider_drop(core, i, "its login was refused");
+        if (!p->must_go && srcdist_uplink_renews(core, p))
+            srcdist_login_ask(core, i);
         if (!p->must_go && srcdist_access_has_expired(core, p, &why))
             srcdist_login_end(core, i, &why);
         if (!p->must_go)

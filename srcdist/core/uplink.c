@@ -8,6 +8,7 @@
 #include "tell.h"
 
 #define PATH_MAX_BYTES 200u /* longer ones are of no honest chain of sites */
+#define RENEW_AGAIN_S  10u  /* a new token may come that late */
 
 struct srcdist_uplink srcdist_uplink_of(const struct srcdist_core *core, uint32_t provider)
 {
@@ -133,6 +134,32 @@ void srcdist_uplink_view(const struct srcdist_core *core, uint32_t provider,
     request->has_view = true;
     request->container = RWF_TYPE_ELEMENT_LIST;
     request->payload = uplink.view;
+}
+
+/* ---- the login ---- */
+
+static uint64_t wall_s(const struct srcdist_core *core)
+{
+    return core->config.wall_s ? core->config.wall_s() : 0;
+}
+
+void srcdist_uplink_granted(const struct srcdist_core *core, struct srcdist_provider *p,
+                            const struct omm_login_refresh *refresh)
+{
+    uint64_t soonest_s = wall_s(core) + RENEW_AGAIN_S; /* the file may have the old one still */
+
+    p->has_views = refresh->support_view;
+    p->ceiling = refresh->output_rate;
+    p->renew_s =
+        refresh->reissue_s && refresh->reissue_s < soonest_s ? soonest_s : refresh->reissue_s;
+}
+
+bool srcdist_uplink_renews(struct srcdist_core *core, struct srcdist_provider *p)
+{
+    if (!p->is_uplink || p->renew_s == 0 || wall_s(core) < p->renew_s || !p->link->renew)
+        return false;
+    p->renew_s = wall_s(core) + RENEW_AGAIN_S;
+    return p->link->renew(p->self);
 }
 
 /* ---- how far it is ---- */

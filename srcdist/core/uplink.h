@@ -29,6 +29,13 @@ unsigned srcdist_uplink_put_paths(const struct srcdist_core *core, struct md_wr 
 void srcdist_uplink_view(const struct srcdist_core *core, uint32_t provider,
                          struct omm_item_request *request);
 
+/* Our login there was answered: what it can do, and until when our token is good. */
+void srcdist_uplink_granted(const struct srcdist_core *core, struct srcdist_provider *p,
+                            const struct omm_login_refresh *refresh);
+
+/* True: a new token is due, and is there to log in with again. */
+bool srcdist_uplink_renews(struct srcdist_core *core, struct srcdist_provider *p);
+
 /* GENERIC on the login stream: the provider measures how long our answer takes. */
 void srcdist_uplink_round_trip(struct srcdist_core *core, uint32_t provider,
                                const struct rwf_msg *msg);

@@ -146,8 +146,6 @@ class Chain:
             "*rrcp*authKeyFile :",
             "*src_dist*1.route*hostList : 127.0.0.1:%d" % PROVIDER_PORT,
             "*src_dist*serverPort : %d" % NIPROV_PORT,
-            "*1.p2ps*rsslPort : %d" % P2PS_PORT,
-            "*2.p2ps*rsslPort : %d" % P2PS2_PORT,
             "*p2ps*accessFile : %s/access.conf" % self.folder,
         ]
         if "-in-process" in options:
@@ -156,6 +154,8 @@ class Chain:
             lines += REMOTE
         else:
             lines += ["*src_dist*rrcpdInstance : 1", "*p2ps*rrcpdInstance : 2"]
+        if "-remote" not in options:
+            lines += ["*1.p2ps*rsslPort : %d" % P2PS_PORT, "*2.p2ps*rsslPort : %d" % P2PS2_PORT]
         return lines
 
     def start(self):

@@ -14,7 +14,8 @@ struct peer {
     uint8_t request[2048]; /* of an item */
     size_t request_length;
     struct omm_rtt rtt;
-    unsigned round_trips;
+    unsigned round_trips, logins, renewals;
+    uint64_t reissue_s;
 };
 
 static int on_send(void *self, struct rwf_bytes message)
@@ -27,6 +28,7 @@ static int on_send(void *self, struct rwf_bytes message)
     if (msg.domain == RWF_DOMAIN_LOGIN && msg.msg_class == RWF_CLASS_REQUEST) {
         memcpy(peer->login, message.data, message.length);
         peer->login_length = message.length;
+        peer->logins++;
     } else if (msg.domain == RWF_DOMAIN_LOGIN && msg.msg_class == RWF_CLASS_GENERIC) {
         assert_int_equal(omm_rtt_decode(&msg, &peer->rtt), RWF_OK);
         peer->round_trips++;
@@ -48,7 +50,25 @@ static void on_uplink(void *self, struct srcdist_uplink *out)
     *out = ((struct peer *)self)->says;
 }
 
-static const struct srcdist_link ops = { .send = on_send, .close = on_close, .uplink = on_uplink };
+static bool on_renew(void *self)
+{
+    struct peer *peer = self;
+
+    peer->renewals++;
+    peer->says.token = "new";
+    return true;
+}
+
+static const struct srcdist_link ops = {
+    .send = on_send, .close = on_close, .uplink = on_uplink, .renew = on_renew
+};
+
+static uint64_t clock_s;
+
+static uint64_t wall_s(void)
+{
+    return clock_s;
+}
 
 static void tune_site(struct srcdist_core_config *config)
 {
@@ -56,6 +76,8 @@ static void tune_site(struct srcdist_core_config *config)
     config->provider_limit = STRANGERS;
     config->publisher_limit = 64;
     config->site = "HQ";
+    config->wall_s = wall_s;
+    clock_s = 1000000;
 }
 
 static int setup_site(void **state)
@@ -88,7 +110,7 @@ static struct peer connect_to(struct bed *bed, struct srcdist_uplink says)
     return (struct peer){ .bed = bed, .says = says };
 }
 
-static void log_in_at(struct peer *peer)
+static void grant(struct peer *peer)
 {
     uint8_t bytes[1024];
     struct rwf_encoder enc;
@@ -100,15 +122,22 @@ static void log_in_at(struct peer *peer)
         .name_type = RWF_NAME_LOGIN_USER,
         .support_view = true,
         .output_rate = 2000000,
+        .has_authentication = peer->reissue_s != 0,
+        .reissue_s = peer->reissue_s,
     };
 
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_login_refresh_encode(&enc, &refresh);
+    say(peer, &enc);
+}
+
+static void log_in_at(struct peer *peer)
+{
     assert_int_equal(srcdist_provider_add(peer->bed->pair.source, peer->bed->pair.now_ns,
                                           SRCDIST_INTERACTIVE, 1, "hq:14002", &ops, peer,
                                           &peer->id),
                      MD_OK);
-    rwf_encoder_init(&enc, bytes, sizeof(bytes));
-    omm_login_refresh_encode(&enc, &refresh);
-    say(peer, &enc);
+    grant(peer);
 }
 
 static void offer(struct peer *peer, const char *name, const char *path, const struct rwf_qos qos[],
@@ -243,6 +272,36 @@ static void the_login_is_that_of_the_route(void **state)
     assert_true(login.wants_rtt);
 }
 
+static void a_token_is_renewed_in_time(void **state)
+{
+    struct bed *bed = *state;
+    struct peer peer = connect_to(bed, (struct srcdist_uplink){ .token = "old" });
+    struct omm_login_request login;
+    struct rwf_msg msg;
+
+    peer.reissue_s = clock_s + 100;
+    log_in_at(&peer);
+    pair_pass(&bed->pair, 5 * PAIR_SEC);
+    assert_int_equal(peer.logins, 1);
+    clock_s += 100;
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    assert_int_equal(peer.logins, 2);
+    assert_int_equal(rwf_msg_decode(rwf_bytes(peer.login, peer.login_length), &msg), RWF_OK);
+    assert_int_equal(omm_login_request_decode(&msg, &login), RWF_OK);
+    assert_true(rwf_bytes_equal(login.token, rwf_text("new")));
+    assert_int_equal(login.name_type, RWF_NAME_LOGIN_AUTHN_TOKEN);
+    grant(&peer); /* it was the same token: not asked for with each tick */
+    pair_pass(&bed->pair, 5 * PAIR_SEC);
+    assert_int_equal(peer.renewals, 1);
+    clock_s += 10;
+    peer.reissue_s = clock_s + 1000;
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    grant(&peer);
+    clock_s += 500;
+    pair_pass(&bed->pair, 2 * PAIR_SEC);
+    assert_int_equal(peer.renewals, 2);
+}
+
 static void round_trips_are_answered_and_shown(void **state)
 {
     struct bed *bed = *state;
@@ -275,6 +334,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(requests_have_the_quality_and_the_fields_of_the_route,
                                         setup_site, teardown),
         cmocka_unit_test_setup_teardown(the_login_is_that_of_the_route, setup_site, teardown),
+        cmocka_unit_test_setup_teardown(a_token_is_renewed_in_time, setup_site, teardown),
         cmocka_unit_test_setup_teardown(round_trips_are_answered_and_shown, setup_site, teardown),
     };
 
