@@ -29,7 +29,8 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
         .application_name = rwf_text(core->config.application_name),
         .position = rwf_text(core->config.position),
         .role = OMM_ROLE_CONSUMER,
-        .single_open = false, /* recovery is ours */
+        /* Recovery is ours; but a p2ps does it for its consumers, and needs no new requests. */
+        .single_open = uplink.is_consumer,
         .allow_suspect_data = true,
         .permission_expressions = true,
         .permission_profile = true,

@@ -270,6 +270,7 @@ static void the_login_is_that_of_the_route(void **state)
     assert_true(rwf_bytes_equal(login.user, rwf_text("paris")));
     assert_true(rwf_bytes_equal(login.password, rwf_text("secret")));
     assert_true(login.wants_rtt);
+    assert_true(login.single_open); /* its p2ps recovers items, and tells of them meanwhile */
 }
 
 static void a_token_is_renewed_in_time(void **state)
