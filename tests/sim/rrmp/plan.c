@@ -161,6 +161,17 @@ static void no_faults_no_cache(struct world *world)
     world->plan.source_cache = false;
 }
 
+/* An item waits for its turn while another requester's image of it passes, and nothing goes wrong:
+ * who takes that image has to make its interest known all the same. */
+static void narrow_window(struct world *world)
+{
+    plan_calm(world);
+    world->plan.sink_count = 4;
+    world->plan.window = 1;
+    world->plan.churn_per_s = 100;
+    world->plan.delay_ns = 5 * MS;
+}
+
 static void losses(struct world *world)
 {
     plan_calm(world);
@@ -472,6 +483,7 @@ static const struct scenario {
     { "no_faults", no_faults, false, false },
     { "no_faults_unicast", no_faults_unicast, false, false },
     { "no_faults_no_cache", no_faults_no_cache, false, false },
+    { "narrow_window", narrow_window, false, false },
     { "losses", losses, false, false },
     { "losses_sparse", losses_sparse, false, false },
     { "many_parts", many_parts, false, false },
