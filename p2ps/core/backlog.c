@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "backlog.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,7 +10,6 @@
 #include "base/slots.h"
 #include "merge.h"
 
-#define SECOND_NS     1000000000ull
 #define SEGMENT_BYTES 65536u
 #define QUANTUM       4096u /* bytes of a stream, then the others have their turn */
 
@@ -39,6 +37,36 @@ struct p2ps_backlog {
     size_t memory;
     uint64_t map_bytes;
 };
+
+/* ---- memory ---- */
+
+/* Of one client, when the others have left little. */
+static bool has_room(const struct p2ps_core *core, const struct p2ps_slow *slow, size_t more)
+{
+    uint64_t max = core->config.backlog_bytes_max;
+    uint64_t all = core->stats.backlog_bytes_now + more;
+
+    return all <= max && (all <= max / 4 * 3 || slow->bytes + more <= max / 8);
+}
+
+static void count(struct p2ps_core *core, struct p2ps_slow *slow, size_t more)
+{
+    slow->bytes += more;
+    core->stats.backlog_bytes_now += more;
+}
+
+static void uncount(struct p2ps_core *core, struct p2ps_slow *slow, size_t less)
+{
+    slow->bytes -= less;
+    core->stats.backlog_bytes_now -= less;
+}
+
+static void free_segment(struct p2ps_core *core, struct p2ps_slow *slow,
+                         struct p2ps_segment *segment)
+{
+    uncount(core, slow, segment->size);
+    free(segment);
+}
 
 /* ---- life ---- */
 
@@ -79,8 +107,7 @@ void p2ps_backlog_reset(struct p2ps_core *core, uint32_t client)
 
     p2ps_idmap_fini(&slow->map);
     if (slow->segment)
-        core->stats.backlog_bytes_now -= slow->segment->size;
-    free(slow->segment);
+        free_segment(core, slow, slow->segment);
     *slow = (struct p2ps_slow){ .waiting = { MD_NIL, MD_NIL, 0 }, .idle = { MD_NIL, MD_NIL, 0 } };
     p2ps_idmap_init(&slow->map, &core->backlog->map_bytes, core->idmap_key);
 }
@@ -104,8 +131,7 @@ void p2ps_backlog_end(struct p2ps_core *core, uint32_t client)
     c->is_merging = false;
     if (!slow->segment || slow->segment->live > 0)
         return;
-    core->stats.backlog_bytes_now -= slow->segment->size;
-    free(slow->segment);
+    free_segment(core, slow, slow->segment);
     slow->segment = NULL;
 }
 
@@ -152,16 +178,14 @@ static struct p2ps_segment *segment_with(struct p2ps_core *core, struct p2ps_slo
         segment->used = 0;
     if (segment && segment->size - segment->used >= need)
         return segment;
-    if (core->stats.backlog_bytes_now + size > core->config.backlog_bytes_max)
+    if (!has_room(core, slow, size))
         return NULL;
     struct p2ps_segment *fresh = malloc(sizeof(*fresh) + size);
     if (!fresh)
         return NULL;
-    if (segment && segment->live == 0) {
-        core->stats.backlog_bytes_now -= segment->size;
-        free(segment);
-    }
-    core->stats.backlog_bytes_now += size;
+    if (segment && segment->live == 0)
+        free_segment(core, slow, segment);
+    count(core, slow, size);
     fresh->size = size;
     fresh->used = fresh->live = 0;
     slow->segment = fresh;
@@ -211,10 +235,8 @@ static void pop_record(struct p2ps_core *core, struct p2ps_entry *entry)
     if (!entry->first)
         entry->last = NULL;
     slow->record_bytes -= record_size(kept->length);
-    if (--segment->live == 0 && segment != slow->segment) {
-        core->stats.backlog_bytes_now -= segment->size;
-        free(segment);
-    }
+    if (--segment->live == 0 && segment != slow->segment)
+        free_segment(core, slow, segment);
 }
 
 /* ---- the pending update ---- */
@@ -240,16 +262,16 @@ static bool close_run(struct p2ps_core *core, struct p2ps_entry *entry)
 
 static void grow(struct p2ps_core *core, struct p2ps_entry *entry, size_t length)
 {
+    struct p2ps_slow *slow = p2ps_backlog_of(core, entry->client);
     size_t room = entry->pending.room;
     size_t wanted = p2ps_merge_room(&core->items[entry->item], &entry->pending, length);
 
-    if (wanted <= room ||
-        core->stats.backlog_bytes_now - room + wanted > core->config.backlog_bytes_max)
+    if (wanted <= room || !has_room(core, slow, wanted - room))
         return;
     uint8_t *bytes = realloc(entry->pending.bytes, wanted);
     if (!bytes)
         return;
-    core->stats.backlog_bytes_now += wanted - room;
+    count(core, slow, wanted - room);
     entry->pending.bytes = bytes;
     entry->pending.room = (uint32_t)wanted;
 }
@@ -293,7 +315,7 @@ static uint32_t take_entry(struct p2ps_core *core, uint32_t item, const struct p
 
     if (number != MD_NIL)
         return number;
-    if (core->stats.backlog_bytes_now + sizeof(struct p2ps_entry) > core->config.backlog_bytes_max)
+    if (!has_room(core, slow, sizeof(struct p2ps_entry)))
         return MD_NIL;
     number = md_slots_take(&core->backlog->entries);
     if (number == MD_NIL)
@@ -306,7 +328,7 @@ static uint32_t take_entry(struct p2ps_core *core, uint32_t item, const struct p
     *entry = (struct p2ps_entry){ .item = item, .client = w->client, .stream_id = w->stream_id };
     entry->pending.has_info = true; /* forms show it to those that ask */
     list_add(core, &slow->idle, number);
-    core->stats.backlog_bytes_now += sizeof(struct p2ps_entry);
+    count(core, slow, sizeof(struct p2ps_entry));
     return number;
 }
 
@@ -325,7 +347,7 @@ static void set_waiting(struct p2ps_core *core, uint32_t number, bool waits)
     core->stats.backlog_streams_now -= !waits;
     if (waits || core->stats.backlog_bytes_now < core->config.backlog_bytes_max / 4 * 3)
         return;
-    core->stats.backlog_bytes_now -= entry->pending.room; /* others need the room */
+    uncount(core, slow, entry->pending.room); /* others need the room */
     free(entry->pending.bytes);
     entry->pending.bytes = NULL;
     entry->pending.room = 0;
@@ -432,7 +454,7 @@ void p2ps_backlog_forget(struct p2ps_core *core, struct p2ps_watch *w)
     struct p2ps_entry *entry = p2ps_backlog_entry(core, number);
     list_take(core, &slow->idle, number);
     p2ps_idmap_take(&slow->map, w->stream_id);
-    core->stats.backlog_bytes_now -= entry->pending.room + sizeof(*entry);
+    uncount(core, slow, entry->pending.room + sizeof(*entry));
     free(entry->pending.bytes);
     md_slots_give(&core->backlog->entries, number);
 }
@@ -459,73 +481,6 @@ void p2ps_backlog_destroy(struct p2ps_core *core)
     free(backlog->slow);
     free(backlog);
     core->backlog = NULL;
-}
-
-/* ---- what clients are told ---- */
-
-/* 4812 as 4,812. */
-static const char *thousands(uint64_t number, char out[32])
-{
-    char plain[32];
-    int length = snprintf(plain, sizeof(plain), "%llu", (unsigned long long)number);
-    size_t at = 0;
-
-    for (int i = 0; i < length; i++) {
-        if (i > 0 && (length - i) % 3 == 0)
-            out[at++] = ',';
-        out[at++] = plain[i];
-    }
-    out[at] = 0;
-    return out;
-}
-
-struct cause {
-    uint64_t used, max, time_ns, since_s;
-    const char *unit;
-};
-
-static void write_cause(const struct cause *cause, char *out, size_t size)
-{
-    uint64_t tenths = cause->time_ns / (SECOND_NS / 10);
-    unsigned clock = (unsigned)(cause->since_s % 86400);
-    char used[32], max[32], time[32];
-
-    if (tenths < 100)
-        snprintf(time, sizeof(time), "%u.%u", (unsigned)tenths / 10, (unsigned)tenths % 10);
-    else
-        thousands(tenths / 10, time);
-    snprintf(out, size, "%s of %s %s for %s s: conflating since %02u:%02u:%02u",
-             thousands(cause->used, used), thousands(cause->max, max), cause->unit, time,
-             clock / 3600, clock / 60 % 60, clock % 60);
-}
-
-void p2ps_backlog_cause(const struct p2ps_core *core, uint32_t client, char *out, size_t size)
-{
-    const struct p2ps_slow *slow = p2ps_backlog_of(core, client);
-    uint64_t begin_ns = slow->above_ns ? slow->above_ns : slow->since_ns;
-    const struct cause cause = {
-        .used = slow->used,
-        .max = slow->max,
-        .time_ns = core->now_ns - begin_ns,
-        .since_s = slow->since_s,
-        .unit = slow->unit,
-    };
-
-    write_cause(&cause, out, size);
-}
-
-void p2ps_backlog_lag_cause(const struct p2ps_core *core, char *out, size_t size)
-{
-    const struct p2ps_lag *lag = &core->lag;
-    const struct cause cause = {
-        .used = lag->bytes / 1024,
-        .max = lag->max / 1024,
-        .time_ns = core->now_ns - lag->since_ns,
-        .since_s = lag->since_s,
-        .unit = "KiB of the inbound ring of p2ps wait",
-    };
-
-    write_cause(&cause, out, size);
 }
 
 /* ---- what must hold ---- */
@@ -566,10 +521,12 @@ static const char *check_list(const struct p2ps_core *core, uint32_t client,
 const char *p2ps_backlog_check(const struct p2ps_core *core)
 {
     uint32_t waiting = 0, all = 0, merging = 0;
+    uint64_t bytes = 0;
 
     for (uint32_t i = 0; i < core->client_room; i++) {
         const struct p2ps_slow *slow = p2ps_backlog_of(core, i);
 
+        bytes += slow->bytes;
         if (!core->clients[i].is_used)
             continue;
         MD_REQUIRE_ALL(check_list(core, i, &slow->waiting, true));
@@ -584,5 +541,6 @@ const char *p2ps_backlog_check(const struct p2ps_core *core)
     MD_REQUIRE(core->stats.backlog_streams_now == waiting);
     MD_REQUIRE(core->merging_now == merging);
     MD_REQUIRE(core->stats.backlog_bytes_now <= core->config.backlog_bytes_max);
+    MD_REQUIRE(core->stats.backlog_bytes_now == bytes);
     return NULL;
 }

@@ -16,8 +16,9 @@
  * that are never merged takes no more of a slow output than another one. An entry that has sent
  * everything is *idle*: it keeps its memory until its client keeps up again.
  *
- * Records of a client take at most tradeBacklog, everything together at most slowBacklog; what
- * finds no room is not taken, and the stream gets an image.
+ * Records of a client take at most tradeBacklog, everything together at most slowBacklog, and one
+ * client an eighth of it once it is three quarters full; what finds no room is not taken, and the
+ * stream gets an image.
  */
 struct p2ps_kept;
 struct p2ps_segment;
@@ -66,6 +67,7 @@ struct p2ps_slow {
     struct p2ps_entries_list idle;
     uint64_t record_bytes;
     uint64_t pending_bytes;
+    uint64_t bytes;               /* of core->stats.backlog_bytes_now */
     struct p2ps_segment *segment; /* where the next record goes */
     struct p2ps_idmap map;        /* from a stream id to its entry */
 };
@@ -104,13 +106,6 @@ void p2ps_backlog_lose(struct p2ps_core *core, uint32_t item, const struct p2ps_
 uint32_t *p2ps_backlog_lost(struct p2ps_core *core, const struct p2ps_watch *w);
 /* The watch ends, or its idle entry is not needed any more. */
 void p2ps_backlog_forget(struct p2ps_core *core, struct p2ps_watch *w);
-
-/* "4,812 of 5,000 output buffers for 12 s: conflating since 10:31:07". */
-#define P2PS_CAUSE_MAX 160
-void p2ps_backlog_cause(const struct p2ps_core *core, uint32_t client, char *out, size_t size);
-
-/* The same of a worker that is behind. */
-void p2ps_backlog_lag_cause(const struct p2ps_core *core, char *out, size_t size);
 
 /* For check.c: NULL, or what does not hold. */
 const char *p2ps_backlog_check(const struct p2ps_core *core);

@@ -274,7 +274,7 @@ static void put_update(struct p2ps_core *core, const struct rrmp_sink_event *eve
         struct p2ps_client *c = &core->clients[w->client];
         if (w->flags & P2PS_WATCH_HELD_BACK || is_paused(c, w)) {
             w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
-            if (c->is_merging)
+            if (c->is_merging && !core->has_entry_sets) /* else judge_update() has counted it */
                 p2ps_slow_misses(core, record, w);
             continue;
         }
@@ -321,6 +321,8 @@ static bool judge_update(struct p2ps_core *core, const struct rrmp_sink_event *e
             continue;
         if (w->flags & P2PS_WATCH_HELD_BACK || is_paused(&core->clients[w->client], w)) {
             w->flags |= w->flags & P2PS_WATCH_OWED_IMAGE ? 0 : P2PS_WATCH_MISSED;
+            if (core->clients[w->client].is_merging)
+                p2ps_slow_misses(core, record, w);
             continue;
         }
         if (!is_judged || is_permitted(core, record->item, w, perm)) {
@@ -355,6 +357,8 @@ static void put_paced(struct p2ps_core *core, uint32_t item, struct rwf_bytes up
     if (!(core->pace_skips & 1u) && record.peek.flags & RWF_UPDATE_HAS_CONF_INFO)
         p2ps_lag_tell(core, item);
     p2ps_record_next(core);
+    if (core->merging_now && !(record.peek.flags & RWF_UPDATE_DO_NOT_RIPPLE))
+        p2ps_slow_spell(core, &record, true);
     put_update(core, &event, &record, false, rwf_bytes(NULL, 0));
 }
 
@@ -375,7 +379,7 @@ static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event 
     core->pace_skips = held;
     bool is_judged = p2ps_entitle_update(core, &record, &perm);
     if (core->merging_now && !(held & 1u)) /* behind: all wait in one place of the item */
-        p2ps_slow_spell(core, &record);
+        p2ps_slow_spell(core, &record, false);
     p2ps_image_update(core, event, &record, is_judged);
     if (p2ps_entries_are_locked(core, &record))
         put_in_sets(core, event, &record, judge_update, put_part);

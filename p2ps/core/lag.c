@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "backlog.h"
+#include "cause.h"
 #include "core.h"
 #include "pace.h"
 #include "watch.h"
@@ -37,7 +38,7 @@ static void begin(struct p2ps_core *core, uint64_t bytes, uint64_t max)
     };
     core->is_paced = true;
     core->stats.lags++;
-    p2ps_backlog_lag_cause(core, text, sizeof(text));
+    p2ps_cause_lag(core, text, sizeof(text));
     note(core, P2PS_NOTE_BEHIND, text);
 }
 

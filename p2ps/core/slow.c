@@ -8,6 +8,7 @@
 #include "backlog.h"
 #include "base/err.h"
 #include "base/slots.h"
+#include "cause.h"
 #include "client.h"
 #include "item.h"
 #include "lost.h"
@@ -91,7 +92,7 @@ static void begin(struct p2ps_core *core, uint32_t client)
     slow->is_noted = may_note(core, slow);
     if (!slow->is_noted)
         return;
-    p2ps_backlog_cause(core, client, cause, sizeof(cause));
+    p2ps_cause_slow(core, client, cause, sizeof(cause));
     note(core, client, P2PS_NOTE_SLOW, cause);
 }
 
@@ -147,8 +148,7 @@ void p2ps_slow_look(struct p2ps_core *core, uint32_t client)
 
 static bool can_wait(const struct p2ps_core *core, const struct p2ps_watch *w)
 {
-    return w->state == P2PS_WATCH_STEP && core->forms[w->form].pace == P2PS_PACE_NONE &&
-           !core->clients[w->client].is_dropping;
+    return w->state == P2PS_WATCH_STEP && !core->clients[w->client].is_dropping;
 }
 
 static bool is_exempt(struct p2ps_core *core, const struct p2ps_record *record)
@@ -170,22 +170,29 @@ static void give_up(struct p2ps_core *core, const struct p2ps_record *record, st
     p2ps_watch_owe(core, w, P2PS_WATCH_OWED_IMAGE);
 }
 
-bool p2ps_slow_takes(struct p2ps_core *core, const struct p2ps_record *record, struct p2ps_watch *w)
+static void wait(struct p2ps_core *core, const struct p2ps_record *record, struct p2ps_watch *w)
 {
     struct p2ps_client *c = &core->clients[w->client];
     bool is_spelled = core->spell_epoch == core->epoch && !core->has_entry_sets;
     struct rwf_bytes spelled = is_spelled ? core->spelled : rwf_bytes(NULL, 0);
 
-    if (!can_wait(core, w))
-        return false;
     if (!p2ps_backlog_add(core, record->item, w, record->message, spelled,
                           is_exempt(core, record))) {
         give_up(core, record, w);
-        return true;
+        return;
     }
     p2ps_client_is_slow(core, w->client);
     if (c->owed_count + p2ps_backlog_of(core, w->client)->waiting.count > core->config.conflate_max)
         p2ps_client_doom(core, w->client);
+}
+
+bool p2ps_slow_takes(struct p2ps_core *core, const struct p2ps_record *record, struct p2ps_watch *w)
+{
+    bool has_rate = core->forms[w->form].pace != P2PS_PACE_NONE;
+
+    if (!can_wait(core, w) || (has_rate && !p2ps_backlog_has(core, w)))
+        return false;
+    wait(core, record, w);
     return true;
 }
 
@@ -195,8 +202,9 @@ void p2ps_slow_full(struct p2ps_core *core, const struct p2ps_record *record, st
 
     if (can_wait(core, w) && !c->is_merging)
         begin(core, w->client);
-    if (c->is_merging && p2ps_slow_takes(core, record, w)) {
+    if (c->is_merging && can_wait(core, w)) {
         core->stats.no_buffer_events++;
+        wait(core, record, w);
         return;
     }
     core->stats.conflated++;
@@ -210,15 +218,17 @@ void p2ps_slow_misses(struct p2ps_core *core, const struct p2ps_record *record,
         p2ps_backlog_lose(core, record->item, w);
 }
 
-void p2ps_slow_spell(struct p2ps_core *core, const struct p2ps_record *record)
+void p2ps_slow_spell(struct p2ps_core *core, const struct p2ps_record *record, bool is_in_image)
 {
+    struct rwf_bytes image = p2ps_merge_image(&core->items[record->item]);
     struct rwf_bytes spelled;
 
     core->spelled = rwf_bytes(NULL, 0);
     core->spell_epoch = core->epoch;
-    if (!conflate_spell(core->merger, record->message, p2ps_merge_image(&core->items[record->item]),
-                        &spelled) ||
-        spelled.length > P2PS_SPELL_MAX)
+    bool is_made = is_in_image
+                       ? conflate_spell_after(core->merger, record->message, image, &spelled)
+                       : conflate_spell(core->merger, record->message, image, &spelled);
+    if (!is_made || spelled.length > P2PS_SPELL_MAX)
         return;
     memcpy(core->spell_buffer, spelled.data, spelled.length);
     core->spelled = rwf_bytes(core->spell_buffer, spelled.length);

@@ -12,8 +12,9 @@
  * when nothing waits and its output is at outputThresholdOK. A stream is told at its first merged
  * update, and when its client keeps up again.
  *
- * Updates of watches that have chosen a rate are merged in pace.c already and do not wait, nor do
- * those between the parts of an image: such a watch gets an image.
+ * Updates of watches that have chosen a rate are merged in pace.c already: they wait only when they
+ * have no room, or others of the watch wait. Those between the parts of an image never wait: such a
+ * watch gets an image.
  */
 
 /* After a client was flushed: whether it is slow now. */
@@ -27,8 +28,8 @@ void p2ps_slow_full(struct p2ps_core *core, const struct p2ps_record *record, st
 /* The update passes a watch by that waits for an image. */
 void p2ps_slow_misses(struct p2ps_core *core, const struct p2ps_record *record,
                       struct p2ps_watch *w);
-/* While a client is slow, before the update is applied to the image: see core->spelled. */
-void p2ps_slow_spell(struct p2ps_core *core, const struct p2ps_record *record);
+/* While a client is slow: see core->spelled. `is_in_image`: the update is applied to the image. */
+void p2ps_slow_spell(struct p2ps_core *core, const struct p2ps_record *record, bool is_in_image);
 
 /* Sends what waits for the watches of the item, as far as they have room. */
 void p2ps_slow_flush(struct p2ps_core *core, uint32_t item);

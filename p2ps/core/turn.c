@@ -6,6 +6,7 @@
 
 #include "backlog.h"
 #include "base/err.h"
+#include "cause.h"
 #include "client.h"
 #include "dictionary.h"
 #include "directory.h"

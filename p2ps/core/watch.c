@@ -7,6 +7,7 @@
 #include "backlog.h"
 #include "base/err.h"
 #include "base/writer.h"
+#include "cause.h"
 #include "client.h"
 #include "entries.h"
 #include "item.h"
@@ -138,9 +139,9 @@ static void conflation_text(const struct p2ps_core *core, uint32_t client, const
     char cause[P2PS_CAUSE_MAX] = "Updates were left out";
 
     if (core->clients[client].is_merging)
-        p2ps_backlog_cause(core, client, cause, sizeof(cause));
+        p2ps_cause_slow(core, client, cause, sizeof(cause));
     else if (core->lag.is_on || core->lag.is_resuming)
-        p2ps_backlog_lag_cause(core, cause, sizeof(cause));
+        p2ps_cause_lag(core, cause, sizeof(cause));
     if (lost)
         snprintf(out, P2PS_WALK_TEXT,
                  "%s. %u updates that are never merged are lost: they had no room", cause, *lost);

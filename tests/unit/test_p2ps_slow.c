@@ -62,6 +62,14 @@ static int setup_without_memory(void **state)
     return pair_setup(state, config);
 }
 
+static int setup_with_a_mebibyte(void **state)
+{
+    struct p2ps_core_config config = slow_config();
+
+    config.backlog_bytes_max = 1u << 20;
+    return pair_setup(state, config);
+}
+
 static int setup_with_rates(void **state)
 {
     struct p2ps_core_config config = slow_config();
@@ -91,9 +99,10 @@ static const struct p2ps_core_stats *stats(const struct pair *pair)
     return p2ps_core_stats(pair->sink);
 }
 
-static void say(struct pair *pair, const char *name, uint8_t type)
+static void say_long(struct pair *pair, const char *name, uint8_t type, size_t more)
 {
-    uint8_t bytes[256];
+    static const uint8_t filler[2000];
+    uint8_t bytes[2500];
     struct rwf_encoder enc;
     struct pair_item *it = pair_item(pair, name);
     struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
@@ -107,10 +116,17 @@ static void say(struct pair *pair, const char *name, uint8_t type)
     rwf_msg_start(&enc, &msg);
     rwf_field_list_start(&enc, NULL);
     rwf_field_add_uint(&enc, PAIR_FIELD, it->counter);
+    if (more)
+        rwf_field_add_bytes(&enc, 1000, rwf_bytes(filler, more));
     rwf_field_list_finish(&enc);
     rwf_msg_finish(&enc);
     pair_say(&pair->provider, &enc);
     pair_settle(pair);
+}
+
+static void say(struct pair *pair, const char *name, uint8_t type)
+{
+    say_long(pair, name, type, 0);
 }
 
 static void quotes(struct pair *pair, const char *name, int count)
@@ -437,7 +453,7 @@ static void a_paused_stream_gets_an_image_when_it_goes_on(void **state)
     assert_holds(pair);
 }
 
-static void a_rate_that_was_chosen_does_not_wait(void **state)
+static void a_rate_that_was_chosen_waits_when_it_has_no_room(void **state)
 {
     struct pair *pair = *state;
     struct pair_client *c = pair_client(pair, 0);
@@ -451,10 +467,71 @@ static void a_rate_that_was_chosen_does_not_wait(void **state)
     has_used(c, 100);
     quotes(pair, "IBM.N", 3);
     pair_pass(pair, 200 * PAIR_MS);
-    assert_int_equal(stats(pair)->backlog_streams_now, 0);
+    assert_int_equal(stats(pair)->backlog_streams_now, 1);
     reads(c);
-    assert_string_equal(pair_heard(c, 5), "IJij");
+    assert_string_equal(pair_heard(c, 5), "IU");
     assert_int_equal(pair_stream(c, 5)->counter, 103);
+    assert_holds(pair);
+    quotes(pair, "IBM.N", 3); /* with room nothing waits, slow or not */
+    pair_pass(pair, 200 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUU");
+}
+
+/* A trade between them passes its rate at once, and then waits with all that comes behind it. */
+static void trades_of_a_rate_that_was_chosen_come_all_and_in_order(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.has_qos = true;
+    request.qos = (struct rwf_qos){ .timeliness = RWF_TIMELINESS_REALTIME,
+                                    .rate = RWF_RATE_TIME_CONFLATED,
+                                    .rate_info = 100 };
+    pair_ask_item(c, &request);
+    has_used(c, 100);
+    for (int i = 0; i < 3; i++) {
+        quotes(pair, "IBM.N", 2);
+        say(pair, "IBM.N", TRADE);
+        say(pair, "IBM.N", TRADE);
+    }
+    quotes(pair, "IBM.N", 2);
+    pair_pass(pair, 200 * PAIR_MS);
+    assert_holds(pair);
+    assert_int_equal(stats(pair)->backlog_lost, 0);
+    reads(c);
+    assert_string_equal(pair_heard(c, 5), "IUUUUUUUUUU");
+    assert_int_equal(pair_stream(c, 5)->counter, 114);
+    assert_int_equal(stats(pair)->conflated, 0);
+    assert_holds(pair);
+}
+
+/* One that takes nothing leaves a part of slowBacklog to the others. */
+static void one_client_leaves_room_for_the_others(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *greedy = pair_client(pair, 0);
+    struct pair_client *other = pair_client(pair, 1);
+    uint64_t most = 0;
+
+    pair_open(greedy, 5, "IBM.N");
+    pair_open(other, 5, "DELL.O");
+    has_used(greedy, 100);
+    has_used(other, 100);
+    say(pair, "DELL.O", TRADE);
+    for (int i = 0; i < 2000 && info_of(greedy).lost == 0; i++) {
+        most = stats(pair)->backlog_bytes_now;
+        say_long(pair, "IBM.N", TRADE, 2000);
+        if (i % 30 == 29)
+            say_long(pair, "DELL.O", TRADE, 100);
+    }
+    assert_int_not_equal(info_of(greedy).lost, 0);
+    assert_int_equal(info_of(other).lost, 0);
+    assert_in_range(most, 1u << 19, 3u << 18);
+    assert_holds(pair);
+    for (int i = 0; i < 100; i++)
+        say(pair, "DELL.O", TRADE);
+    assert_int_equal(info_of(other).lost, 0);
     assert_holds(pair);
 }
 
@@ -605,8 +682,12 @@ int main(void)
         TEST(merged_updates_of_before_it_was_suspect_are_told),
         TEST(a_stream_that_ends_takes_what_waits_with_it),
         TEST(a_paused_stream_gets_an_image_when_it_goes_on),
-        cmocka_unit_test_setup_teardown(a_rate_that_was_chosen_does_not_wait, setup_with_rates,
-                                        pair_teardown),
+        cmocka_unit_test_setup_teardown(a_rate_that_was_chosen_waits_when_it_has_no_room,
+                                        setup_with_rates, pair_teardown),
+        cmocka_unit_test_setup_teardown(trades_of_a_rate_that_was_chosen_come_all_and_in_order,
+                                        setup_with_rates, pair_teardown),
+        cmocka_unit_test_setup_teardown(one_client_leaves_room_for_the_others,
+                                        setup_with_a_mebibyte, pair_teardown),
         TEST(the_stream_and_the_log_say_why),
         cmocka_unit_test_setup_teardown(the_number_of_lost_trades_is_told, setup_with_little_room,
                                         pair_teardown),
