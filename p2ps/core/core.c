@@ -322,6 +322,8 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
         deadline = core->held_ns;
     if (core->forget_ns < deadline)
         deadline = core->forget_ns;
+    if (p2ps_lag_deadline(core) < deadline)
+        deadline = p2ps_lag_deadline(core);
     if (p2ps_pace_deadline(core) < deadline)
         deadline = p2ps_pace_deadline(core);
     for (unsigned i = 0; i < core->config.network_count; i++) {

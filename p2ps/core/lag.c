@@ -10,7 +10,12 @@
 #include "pace.h"
 #include "watch.h"
 
+#define MS           1000000ull
 #define BEGIN_SHARE  4u
+#define AGAIN_SHARE  8u /* behind again soon: it begins sooner, */
+#define AGAIN_NS     (2000 * MS)
+#define HOLD_LEAST   (125 * MS) /* and lasts longer each time, */
+#define HOLD_MOST    (750 * MS) /* so that it is over two seconds after its cause */
 #define END_SHARE    32u
 #define TURN_ITEMS   1024u /* looked at for streams that were told */
 #define TURN_STREAMS 512u  /* that hear it */
@@ -23,12 +28,22 @@ static void note(struct p2ps_core *core, enum p2ps_note_kind kind, const char *t
         core->config.note(core->config.note_owner, &note);
 }
 
+static bool is_again(const struct p2ps_core *core)
+{
+    return core->lag.ended_ns && core->now_ns - core->lag.ended_ns < AGAIN_NS;
+}
+
 static void begin(struct p2ps_core *core, uint64_t bytes, uint64_t max)
 {
     struct p2ps_lag *lag = &core->lag;
     char text[P2PS_CAUSE_MAX];
 
+    uint64_t hold_ns = lag->hold_ns * 2 > HOLD_LEAST ? lag->hold_ns * 2 : HOLD_LEAST;
+
     *lag = (struct p2ps_lag){
+        .hold_ns = !is_again(core)       ? 0
+                   : hold_ns < HOLD_MOST ? hold_ns
+                                         : HOLD_MOST,
         .is_on = true,
         .since_ns = core->now_ns,
         .since_s = core->config.wall_s ? core->config.wall_s() : 0,
@@ -50,6 +65,8 @@ static void end(struct p2ps_core *core)
     lag->is_on = false;
     lag->is_resuming = true;
     lag->item = 0;
+    lag->ended_ns = core->now_ns;
+    lag->resume_ns = core->now_ns + lag->hold_ns;
     snprintf(text, sizeof(text), "%llu updates were merged in %llu ms",
              (unsigned long long)(core->stats.updates_merged - lag->merged_before),
              (unsigned long long)((core->now_ns - lag->since_ns) / 1000000));
@@ -62,13 +79,30 @@ void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint
 
     core->now_ns = now_ns;
     if (!lag->is_on) {
-        if (bytes > max / BEGIN_SHARE)
+        if (bytes > max / (is_again(core) ? AGAIN_SHARE : BEGIN_SHARE))
             begin(core, bytes, max);
         return;
     }
     lag->bytes = bytes > lag->bytes ? bytes : lag->bytes;
-    if (bytes <= max / END_SHARE)
+    if (bytes > max / END_SHARE) {
+        lag->calm_ns = 0;
+        return;
+    }
+    lag->calm_ns = lag->calm_ns ? lag->calm_ns : now_ns;
+    if (now_ns - lag->calm_ns >= lag->hold_ns)
         end(core);
+}
+
+uint64_t p2ps_lag_deadline(const struct p2ps_core *core)
+{
+    const struct p2ps_lag *lag = &core->lag;
+    uint64_t due_ns = 0;
+
+    if (lag->is_on && lag->calm_ns)
+        due_ns = lag->calm_ns + lag->hold_ns;
+    else if (lag->is_resuming)
+        due_ns = lag->resume_ns;
+    return due_ns > core->now_ns ? due_ns : UINT64_MAX;
 }
 
 void p2ps_lag_tell(struct p2ps_core *core, uint32_t item)
@@ -104,7 +138,7 @@ static void resume_item(struct p2ps_core *core, uint32_t item)
 
 bool p2ps_lag_has_work(const struct p2ps_core *core)
 {
-    return core->lag.is_resuming && !p2ps_pace_has_lag(core);
+    return core->lag.is_resuming && core->now_ns >= core->lag.resume_ns && !p2ps_pace_has_lag(core);
 }
 
 void p2ps_lag_turn(struct p2ps_core *core)
@@ -119,6 +153,7 @@ void p2ps_lag_turn(struct p2ps_core *core)
             lag->is_resuming = false;
             return;
         }
+        p2ps_pace_tidy(core, lag->item);
         resume_item(core, lag->item++);
     }
 }

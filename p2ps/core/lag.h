@@ -10,12 +10,19 @@
  * so the worker catches up before it is lapped and everything needs an image. It begins at a
  * quarter of the inbound ring and ends at a 32nd. The pending updates are those of pace.c; a stream
  * is told at its first merged one, and when it is over.
+ *
+ * With a rate that it cannot carry it would be behind again as soon as it has caught up, and tell
+ * all streams so each time. So one that is behind again within two seconds merges from an eighth of
+ * the ring on, until next to nothing has waited for a while, and streams hear after as long that it
+ * is over: 125 ms, twice as long each time, 750 ms at most.
  */
 
 /* A merged update goes out to the watches of the item that have chosen no rate: they are told. */
 void p2ps_lag_tell(struct p2ps_core *core, uint32_t item);
 /* Streams that were told have not heard yet that it is over, and nothing is pending for them. */
 bool p2ps_lag_has_work(const struct p2ps_core *core);
+/* When the time has come for it to end, or for the streams to hear so. */
+uint64_t p2ps_lag_deadline(const struct p2ps_core *core);
 /* Each turn: some of the streams that were told hear that it is over. */
 void p2ps_lag_turn(struct p2ps_core *core);
 

@@ -258,6 +258,12 @@ void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace)
         trim(core, item, false);
 }
 
+void p2ps_pace_tidy(struct p2ps_core *core, uint32_t item)
+{
+    if (first_of(core, item) != MD_NIL)
+        trim(core, item, false);
+}
+
 void p2ps_pace_end(struct p2ps_core *core, uint32_t item)
 {
     if (first_of(core, item) != MD_NIL)

@@ -34,6 +34,8 @@ void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace);
 void p2ps_pace_end(struct p2ps_core *core, uint32_t item);
 /* Another rate takes the watch to another place of its item. False: no memory. */
 bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace);
+/* Gives back what the item does not need any more. */
+void p2ps_pace_tidy(struct p2ps_core *core, uint32_t item);
 /* The watch was given everything up to now by other means than updates. */
 void p2ps_pace_caught_up(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w);
 

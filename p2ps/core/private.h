@@ -385,6 +385,10 @@ struct p2ps_core {
         uint32_t item; /* that is looked at next */
         uint32_t streams;
         uint64_t merged_before;
+        uint64_t calm_ns;   /* since when next to nothing waits; 0: more does */
+        uint64_t hold_ns;   /* so long it must not, and then what was told stays as it is */
+        uint64_t ended_ns;  /* 0: it never was behind */
+        uint64_t resume_ns; /* when streams begin to hear that it is over */
     } lag;
     uint16_t pace_skips; /* rates whose watches the present record is not for */
     struct conflate *merger;

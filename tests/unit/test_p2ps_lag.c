@@ -182,6 +182,24 @@ static void an_item_that_ends_takes_what_is_pending_with_it(void **state)
     assert_holds(pair);
 }
 
+/* No update of the item comes any more. */
+static void when_it_is_over_nothing_of_a_quiet_item_stays(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_int_not_equal(stats(pair)->pending_bytes_now, 0);
+    waits(pair, 0);
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IJUj");
+    assert_int_equal(stats(pair)->pending_bytes_now, 0);
+    assert_holds(pair);
+}
+
 static void a_status_comes_behind_what_is_pending(void **state)
 {
     struct pair *pair = *state;
@@ -194,6 +212,72 @@ static void a_status_comes_behind_what_is_pending(void **state)
                     RWF_CODE_NONE);
     pair_settle(pair);
     assert_string_equal(pair_heard(c, 5), "IJU!");
+    assert_holds(pair);
+}
+
+/* It is not told to be over, and begun again, each time that the ring is empty for a moment. */
+static void behind_again_at_once_it_merges_for_longer(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    pair_pass(pair, 220 * PAIR_MS);
+    waits(pair, RING / 32);
+    assert_int_equal(noted.caught_up, 1);
+    waits(pair, RING / 8 + 1);
+    assert_int_equal(noted.behind, 2);
+    updates(pair, "IBM.N", 4);
+    waits(pair, 0);
+    assert_int_equal(noted.caught_up, 1);
+    pair_pass(pair, 100 * PAIR_MS);
+    waits(pair, 0);
+    assert_int_equal(noted.caught_up, 1);
+    waits(pair, RING / 16); /* not all of the time */
+    waits(pair, 0);
+    pair_pass(pair, 100 * PAIR_MS);
+    waits(pair, 0);
+    assert_int_equal(noted.caught_up, 1);
+    pair_pass(pair, 40 * PAIR_MS);
+    waits(pair, 0);
+    assert_int_equal(noted.caught_up, 2);
+    assert_string_equal(pair_heard(c, 5), "IJUU");
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IJUU");
+    pair_pass(pair, 60 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IJUUj");
+    pair_pass(pair, 3 * PAIR_SEC);
+    waits(pair, RING / 8 + 1); /* long ago */
+    assert_int_equal(noted.behind, 2);
+    assert_holds(pair);
+}
+
+/* However often: two seconds after the rate has returned all streams are in real time. */
+static void it_is_over_two_seconds_after_its_cause(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    for (unsigned i = 0; i < 12; i++) {
+        waits(pair, RING / 2);
+        updates(pair, "IBM.N", 4);
+        for (unsigned tries = 0; noted.caught_up <= i && tries < 20; tries++) {
+            waits(pair, 0);
+            pair_pass(pair, 50 * PAIR_MS);
+        }
+        assert_int_equal(noted.caught_up, i + 1);
+    }
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    for (unsigned i = 0; i < 40; i++) {
+        waits(pair, 0);
+        pair_pass(pair, 50 * PAIR_MS);
+    }
+    assert_int_equal(pair_heard(c, 5)[pair_stream(c, 5)->count - 1], 'j');
+    assert_int_equal(pair_stream(c, 5)->counter, 100 + 13 * 4);
     assert_holds(pair);
 }
 
@@ -257,10 +341,13 @@ int main(void)
         TEST(the_stream_and_the_log_say_why),
         TEST(who_joins_gets_the_image_of_now),
         TEST(an_item_that_ends_takes_what_is_pending_with_it),
+        TEST(when_it_is_over_nothing_of_a_quiet_item_stays),
         TEST(a_status_comes_behind_what_is_pending),
         cmocka_unit_test_setup_teardown(a_rate_that_was_chosen_stays, setup_with_rates,
                                         pair_teardown),
         TEST(a_client_without_room_is_slow_besides),
+        TEST(behind_again_at_once_it_merges_for_longer),
+        TEST(it_is_over_two_seconds_after_its_cause),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
