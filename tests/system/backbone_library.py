@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""backbone_library.py BENCH - an application on the backbone has every image and every update of its
+"""backbone_library.py BENCH EXAMPLES - an application on the backbone has every image and every update of its
 items, in order, from a publisher through src_dist and two rrcpd; that src_dist or its rrcpd dies is
 told to each item, and each gets a new image. An application that forges the records of others
 changes nothing (attachAccess), and is told of in the log once. An application publishes a service to
@@ -26,7 +26,7 @@ CONF = """\
 *src_dist*serverPort : 0
 *p2ps*rrcpdInstance : 2
 *p2ps*rsslPort : 14202
-*rrcp*attachAccess : uid={uid} consume publish=RISK topics=risk.*
+*rrcp*attachAccess : uid={uid} consume publish=RISK,EXAMPLE topics=risk.*,example.clock
 """
 WAIT_S = 90
 DENIED = "rrcpd.net1.messagesDenied"
@@ -96,6 +96,23 @@ def a_topic_is_heard(bench, system):
     log = next(p["log"] for p in system.load()["programs"] if p["name"] == "rrcpd.net1.1")
     with open(log, encoding="utf-8") as file:
         assert "may not send a message of a topic that is not its own" in file.read()
+
+
+def the_examples_talk_to_each_other(examples, system):
+    words = [system.folder, "net1"]
+    with subprocess.Popen([os.path.join(examples, "example_backbone_source"), *words, "1"]) as source:
+        with subprocess.Popen([os.path.join(examples, "example_backbone_prices"), *words, "2",
+                               "EXAMPLE", "TRI.N"], stdout=subprocess.PIPE, text=True) as prices:
+            wanted = ["on the backbone", "TRI.N IMAGE  BID 100.", "TRI.N UPDATE  BID 100.",
+                      "TRI.N UPDATE  BID 100."]
+            for line in prices.stdout:
+                if line.startswith(wanted[0]):
+                    wanted.pop(0)
+                if not wanted:
+                    break
+            prices.kill()
+        source.kill()
+    assert not wanted, wanted
 
 
 def a_service_that_is_not_its_own_is_not_offered(bench, system):
@@ -182,6 +199,7 @@ def main():
             check(sys.argv[1], run, system)
             an_application_publishes_a_service(sys.argv[1], system)
             an_application_publishes_a_service(sys.argv[1], system, "-broadcast")
+            the_examples_talk_to_each_other(sys.argv[2], system)
             a_topic_is_heard(sys.argv[1], system)
             a_service_that_is_not_its_own_is_not_offered(sys.argv[1], system)
         finally:
