@@ -248,6 +248,45 @@ def a_late_subscriber_gets_the_image_of_the_moment(_, folder):
                           if got.get(key) != image[key]}
 
 
+def a_replay_obeys_commands(_, folder):
+    path, part = os.path.join(folder, "whole.rrec"), os.path.join(folder, "commanded.rrec")
+    control = os.path.join(folder, "control")
+    begin = re.search(r"from +(\S+)", rmdsrec("info", path).stdout)[1]
+    rows = list(csv.DictReader(rmdsrec("export", path, "-il", "IT3").stdout.splitlines()))
+    moment = rows[len(rows) // 2]["time"]
+    at = seconds(moment) - seconds(begin) + 1e-5
+
+    def tell(command, code=0):
+        done = rmdsrec("tell", control, *command.split())
+        assert done.returncode == code, (command, done)
+        return done.stdout
+
+    player = Player(path, "-control", control, "-waitItems", "1", "-speed", "max")
+    assert os.stat(control).st_mode & 0o077 == 0
+    assert "ok waiting at 0.000000" in tell("st")
+    tell("pause")
+    for command in ("seek 1e8", "seek x", "speed 0", "leap", "pause now"):
+        assert tell(command, 1).startswith("error "), command
+    recorder = Recorder(player.port, part)
+    recorder.wait_for(lambda _: "20 items open" in tell("st"))
+    tell(f"seek {at:.6f}")
+    assert f"ok paused at {at:.6f}" in tell("st")
+    recorder.wait_for(lambda text: updates_of(text)[1] >= len(ITEMS))
+    image = {row["field"]: row["value"] for row in rows if row["time"] <= moment and row["field"]}
+    recorder.wait_for(lambda _: {field: value for kind, field, value in streams(part)["IT3"]
+                                 if kind == "REFRESH" and field} == image)
+    tell("speed 1000")
+    tell("go")
+    recorder.wait_for(lambda _: "ok ended at" in tell("st"))
+    last = [row for row in rows if row["field"] == "ACVOL_1"][-1]["value"]
+    recorder.wait_for(lambda _: [value for _, field, value in streams(part)["IT3"]
+                                 if field == "ACVOL_1"][-1] == last)
+    recorder.end(signal.SIGTERM)
+    tell("q")
+    assert player.program.wait(WAIT_S) == 0 and not os.path.exists(control)
+    assert rmdsrec("tell", control, "st").returncode == 2
+
+
 # Their requests are more bytes than the 400 buffers of a client's queue take.
 MANY = [f"{'MANY' * 58}{i}.N" for i in range(11000)]
 
@@ -296,7 +335,7 @@ def main():
                          each_file_of_a_series_is_read_alone,
                          a_recording_that_is_played_is_recorded_again,
                          a_late_subscriber_gets_the_image_of_the_moment,
-                         every_request_of_many_is_sent, images_wait_for_room,
+                         a_replay_obeys_commands, every_request_of_many_is_sent, images_wait_for_room,
                          a_part_without_records_is_refused):
                 print(case.__name__, flush=True)
                 case(publisher, folder)

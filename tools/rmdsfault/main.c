@@ -7,8 +7,8 @@
 
 #include "base/err.h"
 #include "conf/options.h"
-#include "console.h"
 #include "library.h"
+#include "live.h"
 #include "provider.h"
 #include "runner.h"
 
@@ -27,7 +27,7 @@ struct app {
     struct wire wire;
     struct provider provider;
     struct runner runner;
-    struct console *console;
+    struct live *live;
     struct md_loop_signal *signals[2];
     const char *name; /* of the scenario */
     bool is_live;
@@ -79,8 +79,8 @@ static void on_word(void *owner, const struct fault_action *action)
         printf(PROGRAM ": %s\n", action->text);
         break;
     case FAULT_ACT_STEP:
-        if (app->console)
-            console_step(app->console, action);
+        if (app->live)
+            live_step(app->live, action);
         if (app->words.verbose && action->line > 0)
             printf(PROGRAM ": line %u: %s: %s\n", action->line, action->is_on ? "done" : "FAILED",
                    action->text);
@@ -177,7 +177,7 @@ static int start(struct app *app, const struct fault_script *script,
         return rc;
     (void)md_loop_signal_add(app->loop, SIGINT, on_signal, app, &app->signals[0]);
     (void)md_loop_signal_add(app->loop, SIGTERM, on_signal, app, &app->signals[1]);
-    if (app->is_live && console_start(&app->provider, w->control, &app->console) != MD_OK)
+    if (app->is_live && live_start(&app->provider, w->control, &app->live) != MD_OK)
         return MD_EXIT_FILE;
     printf(PROGRAM ": listening on port %u\n", app->provider.config.port);
     fflush(stdout);
@@ -195,7 +195,7 @@ static int start(struct app *app, const struct fault_script *script,
 static void stop(struct app *app)
 {
     runner_stop(&app->runner);
-    console_stop(app->console);
+    live_stop(app->live);
     if (app->provider.loop)
         provider_stop(&app->provider);
     for (size_t i = 0; i < 2; i++) {
@@ -249,7 +249,7 @@ static int tell(const struct md_option_list *words)
                                  words->item[i]);
     if (used >= sizeof(line))
         return usage("the statement is too long", NULL);
-    return console_tell(words->item[1], line);
+    return live_tell(words->item[1], line);
 }
 
 static int dispatch(struct app *app, const struct md_option_list *words)

@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "rec.h"
 
-enum verb { RECORD = 1, INFO = 2, EXPORT = 4, REPLAY = 8, ALL = 15 };
+enum verb { RECORD = 1, INFO = 2, EXPORT = 4, REPLAY = 8, TELL = 16, ALL = 31 };
 
 /* An option, and the verbs that take it. */
 struct row {
@@ -26,6 +26,8 @@ static const struct {
     { "info", INFO, info_run, "what a recording has, and what of it is damaged" },
     { "export", EXPORT, export_run, "a recording as CSV, a line for each field" },
     { "replay", REPLAY, replay_run, "be a provider that plays a recording" },
+    { "tell", TELL, tell_run,
+      "a command to a replay with -control: pause, go, seek, speed, st, q" },
 };
 #define VERB_COUNT (sizeof(VERBS) / sizeof(VERBS[0]))
 
@@ -37,7 +39,8 @@ static void help(const struct row *rows, size_t count)
            " record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]...\n"
            "       " PROGRAM " info FILE\n"
            "       " PROGRAM " export FILE [-out CSV] [option]...\n"
-           "       " PROGRAM " replay FILE [-N PORT] [-speed FACTOR] [option]...\n\n");
+           "       " PROGRAM " replay FILE [-N PORT] [-speed FACTOR] [option]...\n"
+           "       " PROGRAM " tell SOCKET COMMAND...\n\n");
     for (size_t i = 0; i < VERB_COUNT; i++)
         printf("  %-20s %s\n", VERBS[i].name, VERBS[i].help);
     for (size_t i = 0; i < count; i++) {
@@ -75,11 +78,17 @@ static int run(const struct row *rows, size_t count, const struct md_option_list
     while (v < VERB_COUNT && (given->count == 0 || strcmp(given->item[0], VERBS[v].name) != 0))
         v++;
     if (v == VERB_COUNT)
-        return rec_usage("the first word is record, info, export or replay",
+        return rec_usage("the first word is record, info, export, replay or tell",
                          given->count ? given->item[0] : NULL);
-    if (given->count != 2)
-        return rec_usage("one file is named behind", VERBS[v].name);
+    if (VERBS[v].verb == TELL ? given->count < 3 : given->count != 2)
+        return rec_usage(VERBS[v].verb == TELL ? "a socket and a command stand behind"
+                                               : "one file is named behind",
+                         VERBS[v].name);
     words->file = given->item[1];
+    for (size_t i = 2; i < given->count; i++)
+        strncat(strncat(words->tells, i > 2 ? " " : "",
+                        sizeof(words->tells) - 1 - strlen(words->tells)),
+                given->item[i], sizeof(words->tells) - 1 - strlen(words->tells));
     for (size_t i = 0; i < count; i++) {
         if (!(rows[i].verbs & VERBS[v].verb) && is_set(&rows[i].option)) {
             fprintf(stderr, PROGRAM ": -%s is no option of %s; -help lists the options\n",
@@ -161,6 +170,10 @@ int main(int argc, char **argv)
           REPLAY },
         { { "id", "N", MD_OPTION_STRING, &w.id, "id of the (first) service (1)" }, REPLAY },
         { { "loop", NULL, MD_OPTION_FLAG, &w.loops, "begin again at the end" }, REPLAY },
+        { { "control", "SOCKET", MD_OPTION_STRING, &w.control,
+            "take commands from this Unix socket, see tell" },
+          REPLAY },
+        { { "c", NULL, MD_OPTION_FLAG, &w.takes_input, "and from standard input" }, REPLAY },
         { { "exit", NULL, MD_OPTION_FLAG, &w.ends,
             "end at the end; else the last images stay open" },
           REPLAY },

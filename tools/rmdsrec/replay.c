@@ -8,31 +8,13 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "control.h"
 #include "rec.h"
-#include "stage.h"
 
 #define BUFFERS      30000u
 #define TURN_RECORDS 2000u /* in one turn of the loop */
 #define FULL_NS      MD_NS_PER_MS
 #define ROUND_NS     MD_NS_PER_MS /* a round of a loop takes so long at least */
-
-struct replay {
-    struct player player;
-    struct stage *stage;
-    struct itemlist only;
-    struct player_config config;
-    const char *address;
-    uint16_t port;
-    double speed;            /* 0: as fast as it goes */
-    uint64_t from_ns, to_ns; /* of the recording's monotonic clock */
-    uint64_t wait_items;     /* played once so many streams are open */
-    bool loops, ends;
-    bool is_playing, is_over;
-    uint64_t begun_ns, begun_at_ns; /* ours, when the recording was there */
-    uint64_t records, rounds, late_max_ns;
-    struct md_loop_timer *timer, *wait;
-    struct md_loop_signal *signals[2];
-};
 
 /* When the record at hand is due. */
 static uint64_t due_of(const struct replay *replay)
@@ -48,15 +30,9 @@ static void begin(struct replay *replay, uint64_t at_ns)
 {
     replay->is_playing = true;
     replay->begun_ns = at_ns;
-    replay->begun_at_ns = replay->from_ns;
+    replay->begun_at_ns = replay->at_ns;
     replay->rounds++;
     (void)md_loop_timer_at(replay->timer, at_ns);
-}
-
-static int seek(struct replay *replay)
-{
-    /* The records of that moment itself are played. */
-    return player_seek(&replay->player, replay->from_ns > 0 ? replay->from_ns - 1 : 0);
 }
 
 /* A range that has one record would be played without an end. */
@@ -69,7 +45,7 @@ static uint64_t next_round_ns(const struct replay *replay)
 
 static void end(struct replay *replay)
 {
-    if (replay->loops && seek(replay) == MD_OK) {
+    if (replay->loops && replay_place(replay, replay->from_ns) == MD_OK) {
         stage_refresh_all(replay->stage);
         begin(replay, next_round_ns(replay));
         stage_flush(replay->stage);
@@ -121,6 +97,8 @@ static void on_timer(void *owner)
     uint64_t now_ns = md_clock_mono_ns();
     unsigned count = 0;
 
+    if (replay->is_paused || replay->is_over)
+        return;
     while (count < TURN_RECORDS && play_one(replay, now_ns))
         count++;
     stage_flush(replay->stage);
@@ -132,7 +110,8 @@ static void on_wait(void *owner)
 {
     struct replay *replay = owner;
 
-    if (replay->is_playing || replay->stage->stats.watches < replay->wait_items)
+    if (replay->is_playing || replay->is_paused ||
+        replay->stage->stats.watches < replay->wait_items)
         return;
     md_loop_timer_stop(replay->wait);
     begin(replay, md_clock_mono_ns());
@@ -174,6 +153,8 @@ static int understand(const struct words *w, struct replay *replay)
     replay->port = (uint16_t)port;
     replay->address = w->address;
     replay->speed = speed;
+    replay->control_path = w->control;
+    replay->takes_input = w->takes_input;
     replay->loops = w->loops;
     replay->ends = w->ends;
     replay->config = (struct player_config){ .path = w->file,
@@ -194,7 +175,7 @@ static int find_times(const struct words *w, struct replay *replay)
         return rec_usage("-from and -to are seconds since the beginning", NULL);
     replay->from_ns = facts->first_mono_ns + (uint64_t)(from * 1e9);
     replay->to_ns = to > 0 ? facts->first_mono_ns + (uint64_t)(to * 1e9) : 0;
-    if (seek(replay) != MD_OK) {
+    if (replay_place(replay, replay->from_ns) != MD_OK) {
         fprintf(stderr, PROGRAM ": out of memory\n");
         return REC_FILE;
     }
@@ -215,6 +196,8 @@ static int start(struct replay *replay)
         return REC_FILE;
     if (!stage_open(stage, replay->address, replay->port))
         return REC_NO_LOGIN;
+    if (!control_start(replay))
+        return REC_FILE;
     (void)md_loop_signal_add(stage->loop, SIGINT, on_signal, replay, &replay->signals[0]);
     (void)md_loop_signal_add(stage->loop, SIGTERM, on_signal, replay, &replay->signals[1]);
     printf(PROGRAM ": listening on port %u\n", net_listener_port(stage->port));
@@ -250,6 +233,7 @@ static void stop(struct replay *replay)
 {
     struct stage *stage = replay->stage;
 
+    control_stop(replay);
     if (stage->port)
         stage_close(stage);
     for (size_t i = 0; i < 2; i++) {
