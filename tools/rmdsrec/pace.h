@@ -1,12 +1,11 @@
 /* pace.h - where a recording is that is played, and how fast it goes. */
- */
 /* SPDX-License-Identifier: Apache-2.0 */
 #ifndef PACE_H
 #define PACE_H
 
 #include "stage.h"
 
-struct control;
+    struct control;
 
 struct replay {
     struct player player;
