@@ -41,6 +41,8 @@ ELSEWHERE = [
     (r"docs/operating\.md", r"tools/rmds package deb", "package_deb_lives_from_upgrade_to_purge"),
     (r"docs/upgrading\.md", r"sudo apt", "package_deb_lives_from_upgrade_to_purge"),
     (r"docs/pages-and-marketfeed\.md", r"build/bin/marketfeed_vectors", "marketfeed_vectors"),
+    (r"docs/data-kinds\.md", r"rmdstestclient |sink_driven_src ",
+     "every_kind_of_data_goes_through_the_chain"),
     (r"docs/tuning\.md", r"tools/rmds tune ",
      "tune_sees_what_a_host_costs_and_changes_nothing_untold"),
     (r"docs/getting-started\.md", r"java -cp", "interop_getting_started"),

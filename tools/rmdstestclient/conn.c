@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -32,7 +33,7 @@ static void on_messages(void *owner, const struct rssl_event *events, size_t cou
         if (events[i].kind == RSSL_EVENT_MESSAGE)
             data_message(conn, &events[i]);
     }
-    if (conn->tc->options.log >= 2 || conn->tc->options.shows_states)
+    if (conn->tc->options.log >= 2 || conn->tc->options.shows_states || conn->tc->pages)
         fflush(stdout); /* a line is seen when it is written, also through a pipe */
     if (conn->tc->options.slow_us) {
         struct timespec pause = { .tv_sec = conn->tc->options.slow_us / 1000000,
@@ -344,9 +345,12 @@ void conn_post(struct conn *conn)
     };
     rwf_encoder_init(&enc, tc->message, sizeof(tc->message));
     rwf_msg_start(&enc, &msg);
-    rwf_field_list_start(&enc, NULL);
-    rwf_field_add_uint(&enc, 3903, now_ns / MD_NS_PER_US);
-    rwf_field_list_finish(&enc);
+    if (!posts_fill(tc, &enc, now_ns)) {
+        tc->options.post_rate = 0;
+        (void)md_loop_timer_stop(tc->post_timer);
+        tc->stats.errors++;
+        return;
+    }
     rwf_msg_finish(&enc);
     if (conn_send(conn, &enc) != RWF_OK)
         return;
@@ -376,6 +380,17 @@ static uint32_t *make_order(const struct tc *tc, uint32_t number, uint32_t *coun
     return order;
 }
 
+/* Many connections need many descriptors. */
+void conn_raise_limits(unsigned conns)
+{
+    struct rlimit limit;
+
+    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= conns + 64ul)
+        return;
+    limit.rlim_cur = conns + 64ul < limit.rlim_max ? conns + 64ul : limit.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int conn_create(struct tc *tc, struct conn *conn, uint32_t number)
 {
     uint32_t count, used = 0;
@@ -384,7 +399,8 @@ int conn_create(struct tc *tc, struct conn *conn, uint32_t number)
     *conn = (struct conn){ .tc = tc, .number = number, .wanted = count };
     if (!order)
         return MD_ERR_NOMEM;
-    size_t size = count + 2 + (tc->options.batch ? count / tc->options.batch + SERVICES_MAX : 0);
+    size_t size = count + 2 + (tc->chain ? CHAIN_MAX : 0) +
+                  (tc->options.batch ? count / tc->options.batch + SERVICES_MAX : 0);
     conn->slots = calloc(size, sizeof(*conn->slots));
     int rc =
         conn->slots ? md_loop_timer_create(tc->loop, on_timer, conn, &conn->timer) : MD_ERR_NOMEM;

@@ -237,6 +237,7 @@ static void on_refresh(struct conn *conn, const struct rwf_msg *msg)
     slot->is_conflated = slot->is_conflated && slot->state != SLOT_ASKED;
     if (slot->state != SLOT_ASKED || !is_complete)
         return;
+    chain_image(conn, item, msg); /* the items move */
     slot->state = tc->options.snapshot ? SLOT_DONE : SLOT_OPEN;
     conn->open++;
     settle(conn, slot);

@@ -6,7 +6,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
 
 #include "base/cpu.h"
 #include "base/err.h"
@@ -23,6 +22,7 @@
 struct words {
     const char *service, *hosts, *port, *user, *password, *position, *application_id;
     struct wire_words wire;
+    const char *chain, *story, *post_fields;
     const char *list, *domain_list, *names, *domain, *decode, *window, *lmfile, *read_factor,
         *trace;
     const char *interval, *minutes, *log_file;
@@ -190,6 +190,7 @@ static int understand(struct words *w, struct tc *tc)
         .position = w->position ? w->position : "127.0.0.1/net",
         .application_id = w->application_id ? w->application_id : "256",
         .lmfile = w->lmfile,
+        .post_fields = w->post_fields,
         .json = w->json,
         .stats = w->stats,
         .counts = w->counts,
@@ -233,8 +234,15 @@ static int understand(struct words *w, struct tc *tc)
         rc = usage("-counts needs -seqcheck and -drain", NULL);
     if (rc == TC_OK && w->what && w->conns)
         rc = usage("-list services needs one connection, not -conns", w->conns);
+    if (rc == TC_OK && (w->chain || w->story)) {
+        if ((w->chain && w->story) || w->list || w->domain_list || w->names || w->what)
+            rc = usage("-chain and -story name the only item", NULL);
+        else if (o->conns > 1 || o->batch)
+            rc = usage("-chain and -story need one connection, and no -batch", NULL);
+        w->names = w->chain ? w->chain : w->story;
+    }
     if (rc == TC_OK && !w->list && !w->domain_list && !w->names && !w->what)
-        rc = usage("-f FILE, -ef FILE or -il ITEM,... is needed", NULL);
+        rc = usage("-f FILE, -ef FILE, -il ITEM,... or -chain NAME is needed", NULL);
     return rc;
 }
 
@@ -301,7 +309,7 @@ static int load_dictionary(const struct words *w, struct tc *tc)
         return MD_EXIT_FILE;
     char error[512];
 
-    if (tc->options.decode < 2 && !tc->options.view_names && !tc->wire.is_json)
+    if (tc->options.decode < 2 && !tc->options.view_names && !tc->wire.is_json && !w->post_fields)
         return TC_OK;
     tc->options.download = !w->dict;
     if (w->dict && tool_dictionary_load(w->dict, &tc->dictionary, error, sizeof(error)) != MD_OK) {
@@ -347,22 +355,11 @@ static void on_post(void *owner)
         conn_post(&tc->conns[tc->posts_sent % tc->options.conns]);
 }
 
-/* Many connections need many descriptors. */
-static void raise_limits(unsigned conns)
-{
-    struct rlimit limit;
-
-    if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur >= conns + 64ul)
-        return;
-    limit.rlim_cur = conns + 64ul < limit.rlim_max ? conns + 64ul : limit.rlim_max;
-    (void)setrlimit(RLIMIT_NOFILE, &limit);
-}
-
 static int start(struct tc *tc)
 {
     unsigned conns = tc->options.conns;
 
-    raise_limits(conns);
+    conn_raise_limits(conns);
     if (md_loop_create(0, &tc->loop) != MD_OK || client_context_create(NULL, &tc->context) != MD_OK)
         return TC_FILE;
     if (tc->wire.is_json) {
@@ -418,6 +415,7 @@ static void stop(struct tc *tc)
         latency_destroy(all[i]);
     rwf_dictionary_destroy(tc->dictionary);
     page_view_destroy(tc->pages);
+    chain_destroy(tc->chain);
     itemlist_fini(&tc->list);
     free(tc->items);
     free(tc->hosts);
@@ -426,9 +424,10 @@ static void stop(struct tc *tc)
 
 static void help(const struct md_option *options, size_t count)
 {
-    printf(PROGRAM " - opens items, measures and checks what comes\n\n"
-                   "usage: " PROGRAM
-                   " -S SERVICE -h HOST -p PORT (-f FILE | -il ITEM,...) [option]...\n\n");
+    printf(PROGRAM
+           " - opens items, measures and checks what comes\n\n"
+           "usage: " PROGRAM
+           " -S SERVICE -h HOST -p PORT (-f FILE | -il ITEM,... | -chain NAME) [option]...\n\n");
     for (size_t i = 0; i < count; i++) {
         char left[64];
         if (!options[i].help)
@@ -465,6 +464,8 @@ static int run(struct words *w)
         rc = load_items(w, tc);
     if (rc == TC_OK)
         rc = load_dictionary(w, tc);
+    if (rc == TC_OK && (w->chain || w->story) && chain_create(tc, w->story != NULL) != MD_OK)
+        rc = TC_FILE;
     if (rc == TC_OK)
         rc = set_scheduling(w);
     if (rc == TC_OK)
@@ -494,6 +495,8 @@ int main(int argc, char **argv)
         { "f", "FILE", MD_OPTION_STRING, &w.list, "item list" },
         { "ef", "FILE", MD_OPTION_STRING, &w.domain_list, "item list with domains, as 6|VOD.L" },
         { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" },
+        { "chain", "NAME", MD_OPTION_STRING, &w.chain, "a chain: its records, and their members" },
+        { "story", "NAME", MD_OPTION_STRING, &w.story, "a story: its segments, printed as text" },
         { "items", "ITEM,...", MD_OPTION_STRING, &w.names, NULL },
         { "list", "services", MD_OPTION_STRING, &w.what,
           "print the services that there are, and end" },
@@ -558,6 +561,8 @@ int main(int argc, char **argv)
         { "timeout", "SECONDS", MD_OPTION_STRING, &w.timeout,
           "give up when not all is open by then (60; 0: never)" },
         { "post", "RATE", MD_OPTION_STRING, &w.post, "posts per second, to be acknowledged" },
+        { "pf", "NAME=VALUE,...", MD_OPTION_STRING, &w.post_fields,
+          "fields of the posts, as BID=1.25,ASK=1.27" },
         { "rtt", NULL, MD_OPTION_FLAG, &w.rtt, "answer round-trip messages" },
         { "rrt", NULL, MD_OPTION_FLAG, &w.rtt, NULL },
         { "tss", NULL, MD_OPTION_FLAG, &w.time_stats, "ignored, for compatibility" },

@@ -477,6 +477,7 @@ void report_end(struct tc *tc)
     waits_end(tc);
     latency_summary(tc->latency, &lat);
     close_lmfile(tc, &lat);
+    chain_end(tc);
     print_summary(tc, seconds, rate);
     if (tc->options.json)
         write_json(tc, seconds, rate);
@@ -490,7 +491,7 @@ int report_exit_code(const struct tc *tc)
 
     if (ended_logged_out(tc))
         return TC_NO_LOGIN;
-    if (tc->settled != tc->wanted || tc->failed > 0)
+    if (tc->settled != tc->wanted || tc->failed > 0 || !chain_is_whole(tc))
         return TC_NOT_OPEN;
     if (tc->options.seqcheck &&
         (s->gaps || s->duplicates || s->reorders || s->wrong || s->early || s->ended_behind))

@@ -28,6 +28,7 @@
 #define OFFERED_MAX   256 /* services of a directory that are known by name */
 #define REFUSALS_MAX  8   /* reasons told together; further ones item by item */
 #define REFUSAL_NAMES 3
+#define CHAIN_MAX     10000 /* items that -chain and -story find */
 
 /*
  * One thread, one loop, any number of connections. Each connection opens the list, in an order of
@@ -52,6 +53,7 @@ struct tc_item {
     uint8_t name_length;
     uint8_t domain;
     uint8_t service; /* index */
+    bool is_link;    /* -chain, -story: it names further items */
 };
 
 enum slot_state {
@@ -152,7 +154,8 @@ struct tc_options {
     uint64_t seed;
     int16_t view[VIEW_MAX];
     size_t view_count;
-    const char *view_names; /* -vnames, until they are ids: see view.c */
+    const char *post_fields; /* -pf: NAME=VALUE,... */
+    const char *view_names;  /* -vnames, until they are ids: see view.c */
     bool has_qos, has_worst_qos;
     struct rwf_qos qos, worst_qos;
     bool shows_sent, shows_states;
@@ -181,6 +184,7 @@ struct tc {
     struct rwf_dictionary *dictionary;
     bool has_dictionary;         /* all of it, or there is none to be had */
     struct page_view_set *pages; /* -page; else NULL */
+    struct chain *chain;         /* -chain, -story; else NULL */
     struct itemlist list;
     struct tc_item *items;
     size_t item_count;
@@ -227,6 +231,7 @@ struct tc {
 };
 
 /* conn.c */
+void conn_raise_limits(unsigned conns); /* of descriptors */
 int conn_create(struct tc *tc, struct conn *conn, uint32_t number);
 void conn_destroy(struct conn *conn);
 void conn_dial(struct conn *conn);
@@ -245,6 +250,9 @@ int channel_write(struct conn *conn, struct rwf_bytes message);
 void channel_flush(struct conn *conn);
 void channel_close(struct conn *conn);         /* in good order; on_closed follows */
 uint64_t channel_new_bytes(struct conn *conn); /* of texts, since it was asked */
+
+/* posts.c: the payload of a post. False: -pf has a mistake, told */
+bool posts_fill(struct tc *tc, struct rwf_encoder *enc, uint64_t now_ns);
 
 /* view.c: the fields that are asked for */
 bool view_parse(const char *ids, const char *names, struct tc_options *options);
@@ -273,6 +281,16 @@ void refusals_tell(struct tc *tc); /* those that refusals_note() kept back */
 
 /* data.c: items */
 void data_message(struct conn *conn, const struct rssl_event *event);
+
+/* show.c: a payload as text on standard output; false: it is broken */
+bool show_payload(const struct tc *tc, unsigned container, struct rwf_bytes payload);
+
+/* chain.c: the items that are there so far name further ones */
+int chain_create(struct tc *tc, bool is_story);
+void chain_destroy(struct chain *chain);
+void chain_image(struct conn *conn, const struct tc_item *item, const struct rwf_msg *msg);
+void chain_end(const struct tc *tc); /* what was found */
+bool chain_is_whole(const struct tc *tc);
 
 /* decode.c: as deep as asked for; false: it cannot be decoded */
 bool decode_payload(struct tc *tc, const struct tc_item *item, const struct rwf_msg *msg);

@@ -71,8 +71,8 @@ static void fill_service(const struct sds *sds, const struct service *service, u
         .vendor = rwf_text("openrmds"),
         .is_source = true,
         .accepting_consumer_status = false,
-        .capability_count = 7,
-        .capabilities = { 5, 6, 7, 8, 9, 10, 22 },
+        .capability_count = sds->kinds ? 8 : 7,
+        .capabilities = { 5, 6, 7, 8, 9, 10, 22, RWF_DOMAIN_HISTORY },
         .qos_count = 1,
         .qos = { sds->qos },
         .is_up = service->is_up,
@@ -86,8 +86,8 @@ static void fill_service(const struct sds *sds, const struct service *service, u
     }
     /* Without the dictionary's domain when there is none to give. */
     if (!sds->dictionary) {
-        memmove(out->capabilities, out->capabilities + 1, 6);
-        out->capability_count = 6;
+        out->capability_count--;
+        memmove(out->capabilities, out->capabilities + 1, out->capability_count);
     }
 }
 
@@ -220,10 +220,11 @@ void sds_send_image(struct watch *watch, bool is_solicited, bool is_streaming,
         .state = { .stream_state = is_streaming ? RWF_STREAM_OPEN : RWF_STREAM_NON_STREAMING,
                    .data_state = RWF_DATA_OK },
         .group_id = rwf_bytes("\0", 2),
-        .payload = image_of(watch->item, buffer),
     };
 
-    if (sds->marketfeed) {
+    msg.payload = watch->item->kind ? kinds_image(sds, watch->item, &msg.container)
+                                    : image_of(watch->item, buffer);
+    if (sds->marketfeed && !watch->item->kind) {
         const struct mf_head head = { .is_image = true };
         msg.container = MF_CONTAINER;
         msg.payload = sds_record(sds, watch->item, &head, msg.payload, record, sizeof(record));

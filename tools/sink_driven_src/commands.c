@@ -139,7 +139,9 @@ static void item_command(struct sds *sds, const char *name, const char *verb)
         complain("it NAME close|refresh|update|suspect: no such item is known");
         return;
     }
-    if (verb && strcmp(verb, "update") == 0) {
+    if (verb && strcmp(verb, "update") == 0 && item->kind) {
+        kinds_step(sds, item);
+    } else if (verb && strcmp(verb, "update") == 0) {
         (void)emitter_update(sds->emitter, item, false, md_clock_mono_ns());
     } else if (verb && strcmp(verb, "close") == 0) {
         while (item->watches) {

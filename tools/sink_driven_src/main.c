@@ -25,6 +25,7 @@ struct words {
     const char *interval, *address, *id, *qos, *dict, *host, *user, *password, *password_file,
         *seed;
     const char *profile;
+    const char *kinds;
     const char *max_clients, *stop, *cpu, *fifo, *trace, *drop, *duplicate, *make_count;
     struct wire_words wire;
     bool loop, commands, nagle, nodelay, stamps, stamps_all, due, seqdata, seqnum, marketfeed, help,
@@ -138,6 +139,11 @@ static int understand_numbers(const struct words *w, struct sds_options *o)
     if (!parse_uint(w->drop, 0, UINT32_MAX, &drop) ||
         !parse_uint(w->duplicate, 0, UINT32_MAX, &duplicate))
         return usage("-drop and -dup take N: one in N updates", NULL);
+    o->kinds_rate = -1;
+    if (w->kinds && !parse_real(w->kinds, 0, 1000, &o->kinds_rate))
+        return usage("-kinds is a rate of each item, 0 to 1000 a second, or list", w->kinds);
+    if (w->kinds && w->host)
+        return usage("-kinds answers requests: not with -host", NULL);
     o->ticks_per_second = (uint32_t)ticks;
     o->max_clients = (uint32_t)max_clients;
     o->drop_every = (uint32_t)drop;
@@ -358,6 +364,9 @@ static int start(struct sds *sds, const struct words *w)
     if (w->commands)
         (void)sds_console_start(sds);
     int rc = profile_start(sds);
+    if (rc == MD_EXIT_OK && sds->options.kinds_rate >= 0 &&
+        kinds_start(sds, sds->options.kinds_rate) != MD_OK)
+        rc = MD_EXIT_FILE;
     if (rc != MD_EXIT_OK)
         return rc;
     (void)md_loop_signal_add(sds->loop, SIGINT, on_signal, sds->loop, &sds->signals[0]);
@@ -397,6 +406,7 @@ static void stop(struct sds *sds)
     sds_console_stop(sds);
     ticker_destroy(sds->ticker);
     emitter_destroy(sds->emitter);
+    kinds_stop(sds);
     items_destroy(sds);
     md_loop_timer_destroy(sds->interval_timer);
     md_loop_timer_destroy(sds->stop_timer);
@@ -446,6 +456,8 @@ int main(int argc, char **argv)
           "number the messages of each item: all clients get the same numbers" },
         { "marketfeed", NULL, MD_OPTION_FLAG, &w.marketfeed,
           "MarketPrice as Marketfeed records, container type 139" },
+        { "kinds", "RATE|list", MD_OPTION_STRING, &w.kinds,
+          "items of every kind of data, so many updates a second of each; list: which" },
         { "c", NULL, MD_OPTION_FLAG, &w.commands, "take commands from standard input" },
         { "I", "SECONDS", MD_OPTION_STRING, &w.interval,
           "a CSV line of statistics every so often" },
@@ -501,6 +513,10 @@ int main(int argc, char **argv)
     }
     if (w.version) {
         md_version_print(PROGRAM);
+        return MD_EXIT_OK;
+    }
+    if (w.kinds && strcmp(w.kinds, "list") == 0) {
+        kinds_list(stdout);
         return MD_EXIT_OK;
     }
     if (w.make_count)

@@ -93,6 +93,7 @@ struct item *sds_item_take(struct sds *sds, struct service *service, uint8_t dom
         free(item);
         return NULL;
     }
+    kinds_take(sds, item);
     if (sds->options.stamp_item && strcmp(sds->options.stamp_item, item->name) == 0)
         sds->stamp_item = item;
     return item;
@@ -291,6 +292,22 @@ static void on_close(struct client *client, const struct rwf_msg *msg)
         client->has_directory = false;
 }
 
+/* The item that a post is for: that of its stream, else the one that its key names, if it is open.
+ */
+static struct item *post_item(struct client *client, const struct rwf_msg *msg)
+{
+    struct watch *watch = md_table_get(client->streams, &msg->stream_id, sizeof(msg->stream_id));
+    char key[300];
+
+    if (watch)
+        return watch->item;
+    if (!(msg->flags & RWF_POST_HAS_KEY) || !(msg->key.flags & RWF_KEY_HAS_NAME) ||
+        msg->key.name.length > 255)
+        return NULL;
+    size_t length = make_key(key, msg->key.service_id, msg->domain, msg->key.name);
+    return md_table_get(client->sds->items, key, length);
+}
+
 /* A post is taken as it is and, if asked for, acknowledged. */
 static void on_post(struct client *client, const struct rwf_msg *msg)
 {
@@ -305,6 +322,11 @@ static void on_post(struct client *client, const struct rwf_msg *msg)
     };
 
     client->sds->stats.posts++;
+    struct item *item = client->sds->kinds ? post_item(client, msg) : NULL;
+    if (item && !kinds_post(client->sds, item, msg)) {
+        ack.nak_code = RWF_NAK_INVALID_CONTENT;
+        ack.text = rwf_text("not a price");
+    }
     if (!(msg->flags & RWF_POST_ACK))
         return;
     rwf_encoder_init(&enc, buffer, sizeof(buffer));

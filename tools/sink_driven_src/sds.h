@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "base/loop.h"
 #include "base/prng.h"
@@ -51,6 +52,7 @@ struct item {
     uint32_t step;                    /* next update of the template */
     size_t at;                        /* place in sds->open, SIZE_MAX: none */
     const struct sample_item *sample; /* NULL: the built-in one */
+    struct kind_slot *kind;           /* -kinds: one of its items; else NULL */
     struct service *service;
     uint8_t domain;
     uint8_t name_length;
@@ -95,6 +97,7 @@ struct sds_options {
     uint32_t ticks_per_second;
     uint64_t rate;
     double interval_s, stop_s;
+    double kinds_rate; /* negative: none */
     uint32_t max_clients;
     uint64_t seed;
     uint32_t drop_every, duplicate_every; /* faults, for tests of checkers */
@@ -129,6 +132,7 @@ struct sds {
     struct client *clients;
     size_t client_count;
     struct publisher *publisher; /* with -host */
+    struct kinds *kinds;         /* with -kinds */
     struct console *console;     /* with -c */
     struct md_table *items;
     struct item **open; /* those that get updates */
@@ -234,6 +238,18 @@ void emitter_told(struct emitter *emitter, struct watch *watch);
 /* The streams of the update under way; false as above. */
 bool emitter_resume(struct emitter *emitter);
 void emitter_forget(struct emitter *emitter, const struct watch *watch);
+
+/* kinds_send.c: items of every kind of data change */
+int kinds_start(struct sds *sds, double per_second);
+void kinds_stop(struct sds *sds);
+void kinds_step(struct sds *sds, struct item *item); /* one update, now */
+
+/* kinds.c: what they hold */
+void kinds_take(struct sds *sds, struct item *item); /* a new item: is it one of them? */
+struct rwf_bytes kinds_image(struct sds *sds, const struct item *item, uint16_t *container);
+/* False: what was posted is not for this item. */
+bool kinds_post(struct sds *sds, struct item *item, const struct rwf_msg *msg);
+void kinds_list(FILE *out);
 
 /* counts.c: a file with the count of each item, written when no burst is under way */
 void sds_counts_ask(struct sds *sds, const char *path);
