@@ -130,7 +130,7 @@ def chain(folder):
 
 def ceiling(folder, rate=200000, seconds=30):
     """Four times as much is wanted; as the line sees it."""
-    world = World(folder, f"hq*p2ps*user.paris*outputRate : {rate}\n", rate=10000, items=200,
+    world = World(folder, f"hq*p2ps*user.paris*outputRate : {rate}\n", rate=rate // 25, items=100,
                   loss_ppm=0)
     try:
         clients = world.consumers(2)
