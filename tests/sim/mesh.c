@@ -1,4 +1,5 @@
-/* mesh.c - scenarios of a mesh: who is learnt from whom, who is refused, cuts of one way. */
+/* mesh.c - scenarios of a mesh: who is learnt from whom, who is refused, cuts of one way, seeds
+ * in whose name others speak. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
@@ -52,16 +53,22 @@ void sim_learn(struct sim *sim, int nodes, struct md_prng *prng)
     sim_run(sim, 3 * SEC);
 }
 
+static uint32_t network_id(void)
+{
+    uint32_t id = 2166136261u;
+
+    for (const char *c = "sim"; *c; c++)
+        id = (id ^ (uint8_t)*c) * 16777619u;
+    return id;
+}
+
 /* A BEACON of a session that nobody has: from an address that nobody named; or from that of a node,
  * while it says that it has another one. */
 static void strange_beacon(struct sim *sim, int nodes, int to, bool is_translated)
 {
     uint8_t bytes[128] = { 0x52, 0x52, 0x11, 4 };
     struct rrcp_address from;
-    uint32_t network = 2166136261u;
 
-    for (const char *c = "sim"; *c; c++)
-        network = (network ^ (uint8_t)*c) * 16777619u;
     simnet_address(sim_net(sim), is_translated ? (to + 1) % nodes : to, 0, &from);
     if (!is_translated)
         from.bytes[0] = 99;
@@ -74,7 +81,7 @@ static void strange_beacon(struct sim *sim, int nodes, int to, bool is_translate
     bytes[70] ^= is_translated;
     md_put_be16(bytes + 6, (uint16_t)(70u + from.length));
     md_put_be64(bytes + 8, 7);
-    md_put_be32(bytes + 16, network);
+    md_put_be32(bytes + 16, network_id());
     md_put_be64(bytes + 24, 1);
     md_put_be64(bytes + 32, 1);
     simnet_inject(sim_net(sim), to, &from, bytes, 70u + from.length, false);
@@ -129,4 +136,68 @@ void sim_cut(struct sim *sim, int nodes, struct md_prng *prng)
     sim_run(sim, 2500 * MS);
     if (sim_strangers(sim) > 0)
         sim_fail(sim, "2.5 s after the cut %d pairs do not know each other", sim_strangers(sim));
+}
+
+void sim_claimed_setup(struct sim_options *o, struct md_prng *prng)
+{
+    sim_keys_setup(o, prng);
+    o->nodes = (int)sim_between(prng, 2, 6);
+}
+
+/* BEACONs of sessions that nobody has, as if from the others' addresses, with a pass and a tag of
+ * one who has no key. */
+static void claim(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    uint8_t bytes[160] = { 0x52, 0x52, 0x11, 4, 2 };
+    int to = (int)md_prng_below(prng, (uint32_t)nodes);
+    struct rrcp_address from;
+    uint32_t length;
+
+    simnet_address(sim_net(sim), (to + 1 + (int)md_prng_below(prng, (uint32_t)nodes - 1)) % nodes,
+                   0, &from);
+    bytes[63] = 2; /* TLVs */
+    bytes[62] = 1; /* byte of a name */
+    bytes[64] = 'x';
+    bytes[68] = 6;
+    bytes[69] = from.length;
+    memcpy(bytes + 70, from.bytes, from.length);
+    length = 70u + from.length;
+    bytes[length] = 8;
+    bytes[length + 1] = 8;
+    md_put_be64(bytes + length + 2, md_prng_u64(prng));
+    length += 10;
+    bytes[length + 1] = RRCP_CIPHER_AES_128_GCM; /* of the trailer; key 0 */
+    md_put_be64(bytes + length + 8, md_prng_u64(prng));
+    length += 24;
+    md_put_be16(bytes + 6, (uint16_t)length);
+    md_put_be64(bytes + 8, md_prng_u64(prng) | 1);
+    md_put_be32(bytes + 16, network_id());
+    md_put_be64(bytes + 24, 1);
+    md_put_be64(bytes + 32, 1);
+    simnet_inject(sim_net(sim), to, &from, bytes, length, false);
+}
+
+/* Others speak in the name of each seed, from before it is there; a node that starts, and one that
+ * comes back, are found all the same. */
+void sim_claimed(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    int late = nodes - 1;
+    uint64_t refused = 0;
+
+    sim_sleep_until(sim, late, 2500 * MS);
+    for (int ms = 0; ms < 8000 && !sim_has_failed(sim); ms++) {
+        if (ms == 4500)
+            sim_crash(sim, 0);
+        if (ms == 5000)
+            sim_restart(sim, 0);
+        for (int i = 0; i < 2 * nodes; i++)
+            claim(sim, nodes, prng);
+        sim_run(sim, MS);
+    }
+    if (sim_strangers(sim) > 0)
+        sim_fail(sim, "3 s after its start %d pairs do not know each other", sim_strangers(sim));
+    for (int i = 0; i < nodes; i++)
+        refused += sim_counters(sim, i)->keys_refused;
+    if (sim_is_mesh(sim) && refused == 0)
+        sim_fail(sim, "the flood used up nothing");
 }

@@ -159,6 +159,8 @@ void sim_learn_setup(struct sim_options *o, struct md_prng *prng);
 void sim_learn(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_translated(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_cut(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_claimed_setup(struct sim_options *o, struct md_prng *prng);
+void sim_claimed(struct sim *sim, int nodes, struct md_prng *prng);
 bool sim_is_mesh(const struct sim *sim);
 
 /* figures.c: tables of repairs, delays and retries, and the scaling curve. */

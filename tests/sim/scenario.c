@@ -970,7 +970,8 @@ const struct sim_scenario sim_scenarios[] = {
     { "learn", sim_learn_setup, sim_learn },
     { "translated", NULL, sim_translated },
     { "cut", NULL, sim_cut },
+    { "claimed", sim_claimed_setup, sim_claimed },
 };
 
 const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);
-const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 7;
+const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 8;
