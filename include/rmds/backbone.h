@@ -82,7 +82,7 @@ uint64_t rmds_backbone_deadline(const struct rmds_backbone *backbone);
 /* Do what can be done now, in bounded pieces. 0: all is done, wait. */
 size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns);
 
-/* What was published goes on its way now; else with the end of the turn, or after 32 KiB. */
+/* Sends what was published now; else with the end of the turn, or after 32 KiB. */
 void rmds_backbone_flush(struct rmds_backbone *backbone);
 
 /* A thread of the library takes the turns from now on. */

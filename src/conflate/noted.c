@@ -9,7 +9,7 @@
 #define CHAIN_MAX 64u
 #define FEW_IDS   64u /* are searched as they stand */
 
-/* What stands in front of the ids, each two bytes. */
+/* In front of the ids, each two bytes. */
 struct head {
     uint32_t seq_num;
     uint32_t time_ms; /* that the run has taken */

@@ -7,7 +7,7 @@
 #include "base/err.h"
 #include "internal.h"
 
-/* What this attachment publishes: the numbers must go on. */
+/* A topic that this attachment publishes: the numbers must go on. */
 struct sent {
     uint32_t number;
     uint8_t name_length;

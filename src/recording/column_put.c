@@ -59,7 +59,7 @@ static struct rec_column choose_form(const struct rec_values *values)
 
 /* ---- the predictor ---- */
 
-/* What is told of a number, `from` being the predicted one. */
+/* The residual that is told of a number, `from` being the predicted one. */
 static inline uint64_t residual_of(const struct rec_column *column, uint64_t number, uint64_t from)
 {
     int64_t by = (int64_t)(number - from);

@@ -36,7 +36,7 @@ enum rec_form {
     REC_FORM_BYTES = 5,    /* no number */
 };
 
-/* What a number is told as the difference from. */
+/* A number is told as the difference from one of these. */
 enum rec_predictor {
     REC_FROM_ZERO = 0,
     REC_FROM_ITEM = 1,   /* the last one of the item in this column; the first one as it is */

@@ -13,7 +13,7 @@
  * would feed itself. Several sources of a service may have several paths.
  */
 
-/* What the configuration says of the provider's route. */
+/* All that the configuration says of the provider's route. */
 struct srcdist_uplink srcdist_uplink_of(const struct srcdist_core *core, uint32_t provider);
 
 /* INFO of a service has come. False: it is not taken, which the operator is told. Else its

@@ -61,7 +61,8 @@ def figures_hold(figures, items):
 
 def an_application_publishes_a_service(bench, system, *words):
     """Another application has all of it, and so has a consumer of p2ps."""
-    source = Application(bench, "publish", system.folder, "-instance", "1", "-S", "RISK", "-n", "100",
+    source = Application(bench, "publish", system.folder, "-instance", "1", "-S", "RISK",
+                         "-n", "100",
                          "-U", "5000", *words)
     source.wait_for("publishing")
     sink = Application(bench, "items", system.folder, "-instance", "2", "-S", "RISK", "-n", "100",
@@ -100,7 +101,8 @@ def a_topic_is_heard(bench, system):
 
 def the_examples_talk_to_each_other(examples, system):
     words = [system.folder, "net1"]
-    with subprocess.Popen([os.path.join(examples, "example_backbone_source"), *words, "1"]) as source:
+    program = os.path.join(examples, "example_backbone_source")
+    with subprocess.Popen([program, *words, "1"]) as source:
         with subprocess.Popen([os.path.join(examples, "example_backbone_prices"), *words, "2",
                                "EXAMPLE", "TRI.N"], stdout=subprocess.PIPE, text=True) as prices:
             wanted = ["on the backbone", "TRI.N IMAGE  BID 100.", "TRI.N UPDATE  BID 100.",

@@ -49,7 +49,7 @@ static const struct table {
         { "UP", "since", 6, FORMAT_AGE },
         { "POSITION", "position", -8, FORMAT_TEXT },
         { "APP", "applicationId", 3, FORMAT_TEXT },
-        { "TOLD-BECAUSE", "toldBecause", 3, FORMAT_TEXT } } },
+        { "WHY", "toldBecause", 3, FORMAT_TEXT } } },
     { "MOUNTS",
       "worker.*.toldBecause",
       { { "TOLD-BY", NULL, 7, FORMAT_TEXT },
