@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
 
+#include "rates/rates.h"
+
 /* Codes 1 and 2 of service id 1. */
 #define LOCK_1 rwf_bytes((const uint8_t *)"\x03\0\1\x1c", 4)
 #define LOCK_2 rwf_bytes((const uint8_t *)"\x03\0\1\x2c", 4)
@@ -45,13 +47,27 @@ static int setup_to_pass(void **state)
     return setup_with(state, (struct p2ps_core_config){ .entry_locks = P2PS_ENTRY_LOCKS_PASS });
 }
 
+static struct rates *exempt;
+
+/* No update of these is ever merged, and there is no room for one to wait. */
+static int setup_without_room(void **state)
+{
+    assert_int_equal(rates_create("", 0, NULL, NULL, NULL, &exempt), MD_OK);
+    assert_int_equal(rates_exempt(exempt, "0", "", NULL, NULL, NULL), MD_OK);
+    return setup_with(state, (struct p2ps_core_config){
+                                 .keeps_images = true, .exempt = exempt, .trade_backlog = 1 });
+}
+
 static int teardown(void **state)
 {
     struct pair *pair = *state;
 
     entitle_rules_destroy(pair->rules);
     pair->rules = NULL;
-    return pair_teardown(state);
+    int rc = pair_teardown(state);
+    rates_destroy(exempt);
+    exempt = NULL;
+    return rc;
 }
 
 static struct pair_client *client_of(struct pair *pair, unsigned n, const char *user)
@@ -449,6 +465,27 @@ static void rows_that_cannot_be_read_are_for_nobody(void **state)
     assert_int_equal(pair_stream(ann, 6)->code, RWF_CODE_NOT_ENTITLED);
 }
 
+/* The message of each set of consumers passes it by: it is one update all the same. */
+static void an_update_that_a_slow_consumer_loses_counts_once(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *ann = client_of(pair, 0, "ann");
+    struct pair_client *bob = client_of(pair, 1, "bob");
+    struct pair_client *joe = client_of(pair, 2, "joe");
+
+    image_is_map(pair, "ab.");
+    pair_open(ann, 5, "BOOK");
+    pair_open(bob, 5, "BOOK");
+    pair_open(joe, 5, "BOOK");
+    joe->room_max = 100;
+    joe->room = 0;
+    for (int i = 0; i < 4; i++)
+        update_map(pair, "ab");
+    assert_string_equal(pair_heard(bob, 5), "IUUUU");
+    assert_int_equal(p2ps_core_stats(pair->sink)->backlog_lost, 4);
+    assert_null(p2ps_core_check(pair->sink));
+}
+
 static void a_paused_stream_gets_an_image_for_the_rows_that_it_missed(void **state)
 {
     struct pair *pair = *state;
@@ -488,6 +525,8 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(locks_beyond_the_most_count_as_unreadable, setup, teardown),
         cmocka_unit_test_setup_teardown(rows_that_cannot_be_read_are_for_nobody, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_update_that_a_slow_consumer_loses_counts_once,
+                                        setup_without_room, teardown),
         cmocka_unit_test_setup_teardown(a_paused_stream_gets_an_image_for_the_rows_that_it_missed,
                                         setup, teardown),
     };
