@@ -2,30 +2,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "paces.h"
 
-#include <stdlib.h>
-#include <string.h>
-
 #include "base/err.h"
 #include "base/log.h"
+#include "rates/conf.h"
 
-#define INTERVAL_MAX 60000u /* ms; a QoS has room for 65,535 */
+_Static_assert(P2PS_PACES_MAX == RATES_PACES_MAX, "rmdscnf checks as many");
 
 /* False: it is no rate. */
 static bool read_rate(const char *word, struct p2ps_pace *pace)
 {
-    char *end;
+    bool is_rate = rates_pace_read(word, &pace->interval_ms);
 
-    if (strcmp(word, "jit") == 0) {
-        *pace = (struct p2ps_pace){ .rate = RWF_RATE_JIT_CONFLATED };
-        return true;
-    }
-    if (word[0] < '0' || word[0] > '9')
-        return false;
-    unsigned long ms = strtoul(word, &end, 10);
-    if (ms == 0 || ms > INTERVAL_MAX || (*end && strcmp(end, "ms") != 0))
-        return false;
-    *pace = (struct p2ps_pace){ .rate = RWF_RATE_TIME_CONFLATED, .interval_ms = (uint16_t)ms };
-    return true;
+    pace->rate = pace->interval_ms ? RWF_RATE_TIME_CONFLATED : RWF_RATE_JIT_CONFLATED;
+    return is_rate;
 }
 
 static bool is_there(const struct p2ps_core_config *config, const struct p2ps_pace *pace)
@@ -48,7 +37,7 @@ int p2ps_paces_read(const struct md_conf_object *daemon, struct p2ps_core_config
         if (!read_rate(word, &pace)) {
             md_log(MD_LOG_CRITICAL,
                    "conflateRates: %s is no rate; milliseconds from 1 to %u are, and jit", word,
-                   INTERVAL_MAX);
+                   RATES_PACE_INTERVAL_MAX);
             return MD_ERR_MALFORMED;
         }
         if (is_there(config, &pace))

@@ -10,6 +10,16 @@
 typedef void (*rates_conf_find_fn)(void *arg, const struct md_conf_object *object,
                                    const char *param, int line, const char *text);
 
+/* ---- conflateRates of p2ps ---- */
+
+#define RATES_PACES_MAX         8
+#define RATES_PACE_INTERVAL_MAX 60000u /* ms; a QoS has room for 65,535 */
+
+/* A word of it: a number of milliseconds, or jit: 0. False: it is none of these. */
+bool rates_pace_read(const char *word, uint16_t *interval_ms);
+
+/* ---- of src_dist ---- */
+
 /* A line of rmds.cnf leaves something out or merges something. */
 bool rates_conf_is_used(const struct md_conf_object *daemon);
 

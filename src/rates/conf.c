@@ -3,6 +3,7 @@
 #include "rates/conf.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/err.h"
@@ -203,4 +204,22 @@ int rates_conf_read(const struct md_conf_object *daemon, const char *text, size_
     else
         rates_destroy(r.rates);
     return r.err;
+}
+
+/* ---- conflateRates of p2ps ---- */
+
+bool rates_pace_read(const char *word, uint16_t *interval_ms)
+{
+    char *end;
+
+    *interval_ms = 0;
+    if (strcmp(word, "jit") == 0)
+        return true;
+    if (word[0] < '0' || word[0] > '9')
+        return false;
+    unsigned long ms = strtoul(word, &end, 10);
+    if (ms == 0 || ms > RATES_PACE_INTERVAL_MAX || (*end && strcmp(end, "ms") != 0))
+        return false;
+    *interval_ms = (uint16_t)ms;
+    return true;
 }

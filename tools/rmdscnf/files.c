@@ -288,6 +288,33 @@ static void look_at_filters(const struct look *look, const struct md_conf_object
     free(text);
 }
 
+/* ---- conflateRates ---- */
+
+static void look_at_paces(const struct look *look, const struct md_conf_object *daemon)
+{
+    uint16_t intervals[RATES_PACES_MAX], interval_ms;
+    unsigned count = 0;
+    char word[64];
+
+    for (size_t i = 0; md_conf_list(daemon, "conflateRates", i, word, sizeof(word)); i++) {
+        unsigned at = 0;
+
+        if (!rates_pace_read(word, &interval_ms)) {
+            look_find(look, MD_CONF_ERROR, daemon, "conflateRates",
+                      "%s is no rate; milliseconds from 1 to %u are, and jit", word,
+                      RATES_PACE_INTERVAL_MAX);
+            continue;
+        }
+        while (at < count && intervals[at] != interval_ms)
+            at++;
+        if (at == RATES_PACES_MAX)
+            look_find(look, MD_CONF_ERROR, daemon, "conflateRates",
+                      "more than %d rates; leave out %s", RATES_PACES_MAX, word);
+        else if (at == count)
+            intervals[count++] = interval_ms;
+    }
+}
+
 void look_at_group_keys(const struct look *look, const struct md_conf_object *rrcp)
 {
     static const char prefix[] = "authKeyFile: ";
@@ -371,6 +398,7 @@ void look_at_daemon_files(const struct look *look)
         look_at_access(look, &daemon, "accessFile");
         look_at_access(look, &daemon, "accessShadowFile");
         look_at_policy(look, &daemon);
+        look_at_paces(look, &daemon);
         look_at_token_keys(look, &daemon);
         rwf_dictionary_destroy(look_at_dictionaries(look, &daemon));
     }
