@@ -5,6 +5,7 @@ several files can be read alone; a recording that is played is recorded again as
 # SPDX-License-Identifier: Apache-2.0
 import csv
 import datetime
+import itertools
 import os
 import re
 import signal
@@ -225,6 +226,28 @@ def a_recording_that_is_played_is_recorded_again(_, folder):
     play_and_record(os.path.join(folder, "whole.rrec"), os.path.join(folder, "again.rrec"))
 
 
+def a_table_becomes_the_recording_it_came_from(_, folder):
+    path, table = os.path.join(folder, "whole.rrec"), os.path.join(folder, "day.csv")
+    again = os.path.join(folder, "imported.rrec")
+    assert rmdsrec("export", path, "-out", table).returncode == 0
+    done = rmdsrec("import", again, "-csv", table, "-dict", os.path.join(SOURCE, "conf"))
+    assert done.returncode == 0, done
+    assert os.stat(again).st_mode & 0o777 == 0o640
+
+    def rows(recording):
+        done = rmdsrec("export", recording, "-dict", os.path.join(SOURCE, "conf"))
+        for row in csv.DictReader(done.stdout.splitlines()):
+            yield row.pop("time"), row
+    for (time_before, before), (time_after, after) in itertools.zip_longest(rows(path),
+                                                                            rows(again)):
+        assert before == after, (before, after)
+        assert abs(seconds(time_before) - seconds(time_after)) < 0.001
+    with open(table, "a", encoding="ascii") as out:
+        out.write("nonsense\n")
+    done = rmdsrec("import", os.path.join(folder, "bad.rrec"), "-csv", table)
+    assert done.returncode == 2 and "not eight cells" in done.stderr, done
+
+
 def seconds(text):
     return datetime.datetime.strptime(text, "%Y-%m-%dT%H:%M:%S.%fZ").timestamp()
 
@@ -335,7 +358,8 @@ def main():
                          each_file_of_a_series_is_read_alone,
                          a_recording_that_is_played_is_recorded_again,
                          a_late_subscriber_gets_the_image_of_the_moment,
-                         a_replay_obeys_commands, every_request_of_many_is_sent, images_wait_for_room,
+                         a_replay_obeys_commands, a_table_becomes_the_recording_it_came_from,
+                         every_request_of_many_is_sent, images_wait_for_room,
                          a_part_without_records_is_refused):
                 print(case.__name__, flush=True)
                 case(publisher, folder)

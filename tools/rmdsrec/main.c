@@ -6,7 +6,7 @@
 #include "base/err.h"
 #include "rec.h"
 
-enum verb { RECORD = 1, INFO = 2, EXPORT = 4, REPLAY = 8, TELL = 16, ALL = 31 };
+enum verb { RECORD = 1, INFO = 2, EXPORT = 4, REPLAY = 8, TELL = 16, IMPORT = 32, ALL = 63 };
 
 /* An option, and the verbs that take it. */
 struct row {
@@ -25,6 +25,7 @@ static const struct {
     { "record", RECORD, record_run, "open items as a consumer, and write what comes" },
     { "info", INFO, info_run, "what a recording has, and what of it is damaged" },
     { "export", EXPORT, export_run, "a recording as CSV, a line for each field" },
+    { "import", IMPORT, import_run, "a recording from such a CSV" },
     { "replay", REPLAY, replay_run, "be a provider that plays a recording" },
     { "tell", TELL, tell_run,
       "a command to a replay with -control: pause, go, seek, speed, st, q" },
@@ -39,6 +40,7 @@ static void help(const struct row *rows, size_t count)
            " record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]...\n"
            "       " PROGRAM " info FILE\n"
            "       " PROGRAM " export FILE [-out CSV] [option]...\n"
+           "       " PROGRAM " import FILE -csv CSV [-dict FOLDER]\n"
            "       " PROGRAM " replay FILE [-N PORT] [-speed FACTOR] [option]...\n"
            "       " PROGRAM " tell SOCKET COMMAND...\n\n");
     for (size_t i = 0; i < VERB_COUNT; i++)
@@ -78,7 +80,7 @@ static int run(const struct row *rows, size_t count, const struct md_option_list
     while (v < VERB_COUNT && (given->count == 0 || strcmp(given->item[0], VERBS[v].name) != 0))
         v++;
     if (v == VERB_COUNT)
-        return rec_usage("the first word is record, info, export, replay or tell",
+        return rec_usage("the first word is record, info, export, import, replay or tell",
                          given->count ? given->item[0] : NULL);
     if (VERBS[v].verb == TELL ? given->count < 3 : given->count != 2)
         return rec_usage(VERBS[v].verb == TELL ? "a socket and a command stand behind"
@@ -153,8 +155,10 @@ int main(int argc, char **argv)
         { { "withImages", NULL, MD_OPTION_FLAG, &w.images_too,
             "also the images that the recorder has written" },
           EXPORT },
-        { { "dict", "FOLDER", MD_OPTION_STRING, &w.dict, "dictionary; else that of the recording" },
-          EXPORT | REPLAY },
+        { { "csv", "FILE", MD_OPTION_STRING, &w.csv, "the CSV (-: standard input)" }, IMPORT },
+        { { "dict", "FOLDER", MD_OPTION_STRING, &w.dict,
+            "dictionary; else that of the recording, or the installed one" },
+          EXPORT | REPLAY | IMPORT },
         { { "N", "PORT", MD_OPTION_STRING, &w.port, "port to listen on (14002; 0: any)" }, REPLAY },
         { { "L", "ADDRESS", MD_OPTION_STRING, &w.address, "address to listen on (all)" }, REPLAY },
         { { "speed", "FACTOR", MD_OPTION_STRING, &w.speed,

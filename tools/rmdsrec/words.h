@@ -19,6 +19,7 @@ struct words {
     const char *secs, *buffer, *level, *images, *sync, *rotate_bytes, *rotate_seconds;
     const char *from, *to;                                                   /* export */
     const char *port, *address, *speed, *id, *as, *wait_items, *max_buffers; /* replay */
+    const char *csv;                                                         /* import */
     const char *control; /* replay: path of the socket */
     char tells[1002];    /* tell: the words behind the socket */
     bool loops, ends, takes_input;

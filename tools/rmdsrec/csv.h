@@ -1,0 +1,23 @@
+/* csv.h - rows of a CSV, as rmdsrec export writes it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef CSV_H
+#define CSV_H
+
+#include <stdio.h>
+
+#include "rmds/rwf.h"
+
+#define CSV_LINE_MAX 140000u
+#define CSV_CELLS    8u
+
+struct csv {
+    FILE *file;
+    uint64_t line; /* the one at hand, from 1 */
+    char text[CSV_LINE_MAX];
+    struct rwf_bytes cells[CSV_CELLS];
+};
+
+/* 1 with a row, 0 at the end, MD_ERR_MALFORMED: not eight cells, MD_ERR_RANGE: a line too long. */
+int csv_next(struct csv *csv);
+
+#endif
