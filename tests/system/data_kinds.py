@@ -28,6 +28,8 @@ CONF = """\
 *src_dist*RDFD*cacheLocation : {place}
 *p2ps*enableCache : {cache}
 *p2ps*rsslPort : 14202
+*p2ps*wsEnable : True
+*p2ps*wsPort : 15000
 """
 KINDS = {"QUOTE.K": 6, "ORDERS.K": 7, "BOOK.K": 8, "MAKERS.K": 9, "SYMBOLS.K": 10,
          "SALES.K": 12, "CURVE.K": 22, "NEWS.K": 6}
@@ -192,6 +194,18 @@ def check_folding(world):
         assert fold(messages(late, name))[0] or fold(messages(late, name))[1], late
 
 
+def check_json(world):
+    """A consumer of JSON is shown the same."""
+    for name, domain in KINDS.items():
+        words = ("-il", name, "-md", str(domain), "-l", "2", "-d", "3", "-e")
+        rssl, json = (printed(*words, *more)[0] for more in ((), ("-ct", "websocket", "-p",
+                                                                  "15000")))
+        # The display of a tick is no ASCII, and written otherwise there.
+        rssl, json = (re.sub(r'"\.[^"\n]*"$', '""', text, flags=re.M) for text in (rssl, json))
+        assert fold(messages(rssl, name)) == fold(messages(json, name)), f"{rssl}\n---\n{json}"
+        assert messages(json, name), json
+
+
 def check_contributions(world):
     """A good post is in the record of all, a bad one is refused and changes nothing."""
     watching = Consumer(world, "-il", "CONTRIB.K", "-l", "3", "-d", "3")
@@ -244,6 +258,7 @@ def main():
             try:
                 if not is_cached:
                     check_page(world, is_writing)
+                    check_json(world)
                     check_contributions(world)
                     check_chain_faults()
                 if not is_writing:
