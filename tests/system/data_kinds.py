@@ -39,7 +39,7 @@ STEPS, ROWS = 25, 8
 class World:
     def __init__(self, folder, is_cached):
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
-        self.folder, self.run = folder, conf_examples.load_run()
+        self.folder, self.run, self.consumers = folder, conf_examples.load_run(), []
         conf = os.path.join(folder, "rmds.cnf")
         with open(conf, "w", encoding="ascii") as out:
             out.write(CONF.format(conf=os.path.join(SOURCE, "conf/RDMFieldDictionary"),
@@ -56,6 +56,9 @@ class World:
         self.publisher.stdin.flush()
 
     def close(self):
+        for consumer in self.consumers:
+            consumer.child.kill()
+            consumer.child.wait()
         self.run.down(self.system)
         self.publisher.kill()
         self.publisher.communicate()
@@ -80,6 +83,7 @@ class Consumer:
 
     def __init__(self, world, *words):
         self.path = os.path.join(world.folder, "consumer")
+        world.consumers.append(self)
         with open(self.path, "w", encoding="utf-8") as out:
             self.child = subprocess.Popen(words_of("-secs", "3600", *words),
                                           stdin=subprocess.PIPE, stdout=out,
@@ -237,6 +241,36 @@ def check_chain_faults():
         assert code == 1 and text in error, (words, code, error)
 
 
+LOOP = """<?xml version="1.0" encoding="UTF-8"?>
+<sample version="1"><item name="0#LOOP" domain="6"><refresh><field id="239" value="3"/>
+<field id="240" value="A.O"/><field id="241" value="B.O"/><field id="242" value="A.O"/>
+<field id="238" value="1#LOOP"/></refresh></item>
+<item name="1#LOOP" domain="6"><refresh><field id="239" value="2"/><field id="240" value="C.O"/>
+<field id="241" value="D&#27;[2J.O"/><field id="238" value="0#LOOP"/></refresh></item></sample>
+"""
+
+
+def check_loop(folder):
+    """A chain that comes back to its own record ends, and is no whole one."""
+    path = os.path.join(folder, "loop.xml")
+    with open(path, "w", encoding="ascii") as out:
+        out.write(LOOP)
+    publisher = subprocess.Popen(
+        [os.path.join(conf_examples.BIN, "sink_driven_src"), "-S", "RDFD", "-N", "0", "-Q", path,
+         "-dict", os.path.join(SOURCE, "conf")], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL, text=True)
+    try:
+        port = re.search(r"port (\d+)", publisher.stdout.readline())[1]
+        text, code, error = printed("-p", port, "-chain", "0#LOOP", "-e")
+    finally:
+        publisher.kill()
+        publisher.communicate()
+    assert code == 4, (text, error)
+    assert "chain   0#LOOP: 4 members in 2 records, NOT WHOLE" in text, text
+    assert "1 of them stand in it more than once" in text and "comes back" in text, text
+    assert "not printable" in text and "\x1b" not in text, text
+
+
 def check_list():
     """-kinds list names each item that the page has."""
     text = subprocess.run([os.path.join(conf_examples.BIN, "sink_driven_src"), "-kinds", "list"],
@@ -261,6 +295,7 @@ def main():
                     check_json(world)
                     check_contributions(world)
                     check_chain_faults()
+                    check_loop(folder)
                 if not is_writing:
                     check_folding(world)
             finally:

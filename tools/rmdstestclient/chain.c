@@ -28,7 +28,7 @@ struct chain {
     char *names[CHAIN_MAX];
     uint32_t name_count;
     uint32_t records, members, twice;
-    bool is_full, is_looped, is_whole;
+    bool is_full, is_looped, is_whole, has_bad_name;
     char *text; /* of the story */
     size_t length;
 };
@@ -62,14 +62,28 @@ void chain_destroy(struct chain *chain)
     free(chain);
 }
 
+/* Names come from the network, and go to terminals. */
+static bool is_name(struct rwf_bytes name)
+{
+    for (size_t i = 0; i < name.length; i++) {
+        if (name.data[i] <= 0x20 || name.data[i] > 0x7e)
+            return false;
+    }
+    return name.length > 0 && name.length <= UINT8_MAX;
+}
+
 /* One item more on this connection, behind all others. */
 static void add(struct conn *conn, const struct tc_item *from, struct rwf_bytes name, bool is_link)
 {
     struct tc *tc = conn->tc;
     struct chain *chain = tc->chain;
 
-    if (name.length == 0 || name.length > UINT8_MAX)
+    if (name.length == 0)
         return;
+    if (!is_name(name)) {
+        chain->has_bad_name = true;
+        return;
+    }
     if (md_table_get(chain->known, name.data, name.length)) {
         chain->twice += !is_link;
         chain->is_looped |= is_link;
@@ -127,7 +141,8 @@ static void print_text(const char *text, size_t length)
         column += word + (column > 0);
         for (size_t k = 0; k < word; k++) {
             char c = text[i + k];
-            putchar((unsigned char)c < 0x20 || c == 0x7f ? '.' : c);
+            bool is_c1 = k > 0 && text[i + k - 1] == '\xc2' && (c & '\xe0') == '\x80';
+            putchar((unsigned char)c < 0x20 || c == 0x7f || is_c1 ? '.' : c);
         }
     }
     printf("\n");
@@ -182,8 +197,8 @@ void chain_image(struct conn *conn, const struct tc_item *item, const struct rwf
     chain->is_whole = links.next.length == 0;
     if (tc->options.log >= 1 && !chain->is_story)
         printf("chain   %s: %u members%s%.*s\n", from.name, chain->members + chain->twice - before,
-               links.next.length ? ", next " : ", the last record", (int)links.next.length,
-               (const char *)links.next.data);
+               links.next.length ? ", next " : ", the last record",
+               is_name(links.next) ? (int)links.next.length : 0, (const char *)links.next.data);
 }
 
 void chain_end(const struct tc *tc)
@@ -203,6 +218,8 @@ void chain_end(const struct tc *tc)
         if (chain->twice)
             printf("chain   %u of them stand in it more than once\n", chain->twice);
     }
+    if (chain->has_bad_name)
+        printf("chain   a name in it is not printable: not opened\n");
     if (chain->is_looped)
         printf("chain   it comes back to a record of its own: not followed\n");
     if (chain->is_full)
@@ -211,5 +228,6 @@ void chain_end(const struct tc *tc)
 
 bool chain_is_whole(const struct tc *tc)
 {
-    return !tc->chain || (tc->chain->is_whole && !tc->chain->is_full && !tc->chain->is_looped);
+    return !tc->chain || (tc->chain->is_whole && !tc->chain->is_full && !tc->chain->is_looped &&
+                          !tc->chain->has_bad_name);
 }
