@@ -34,6 +34,7 @@ struct sim_node {
     bool is_apart; /* its latency does not count */
     bool is_over;  /* its pool, when it ran last */
     uint64_t stopping_ns;
+    uint64_t met_ns; /* when it had a new peer last */
     uint64_t turns;
     uint32_t looked; /* the peer whose holes were looked at last */
     uint32_t spins;  /* runs in a row at the same instant */
