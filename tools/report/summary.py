@@ -73,6 +73,9 @@ def rrcp(found, _):
         elif row["name"] == "throughput" and row["flowControl"] == "min":
             yield figure(name, row["msgs_per_s"], "messages/s", row.get("published"), None, True,
                          wrong="loss" if row["lost"] else "")
+        elif row.get("of_multicast"):
+            yield figure(f"{row['name']} at {row['rate']:,}/s, mean of that by multicast",
+                         row["of_multicast"], "x", 1.1, wrong="loss" if row["lost"] else "")
         elif row.get("ratio_mean"):
             yield figure(f"{row['name']} at {row['rate']:,}/s, to the bare physics",
                          row["ratio_mean"], "x")
