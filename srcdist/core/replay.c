@@ -14,6 +14,7 @@
 #define BLOCK_BYTES  (256u << 10)
 #define REPLAY_NS    (8 * 1000000000ull)
 #define REPLAY_BYTES (256ull << 20)
+#define ANSWERED_NS  (15 * 1000000000ull) /* a p2ps that misses the answer asks again after 5 s */
 
 struct block {
     struct block *next; /* newer */
@@ -111,7 +112,12 @@ void srcdist_replay_review(struct srcdist_core *core, uint32_t item)
     bool is_needed = config->mirror_sequence && rrmp_source_has_standby(core->source, item);
     if (is_needed && !it->is_followed)
         follow(core, item);
-    else if (!is_needed && it->is_followed && srcdist_replay_of(core, item)->waiting == 0)
+    if (!it->is_followed)
+        return;
+    struct srcdist_followed *followed = srcdist_replay_of(core, item);
+    if (is_needed || followed->waiting > 0)
+        followed->needed_ns = core->now_ns;
+    else if (core->now_ns - followed->needed_ns >= ANSWERED_NS)
         srcdist_replay_forget(core, item);
 }
 

@@ -387,6 +387,58 @@ static void a_second_loss_during_the_switch_is_told(void **state)
     end(m);
 }
 
+/* What the mirror answered is lost, and it has sent all of that: it is asked again. */
+static void a_place_that_is_named_twice_is_answered_twice(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->second);
+    m->second->lose_down = true;
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUU");
+    m->second->lose_down = false;
+    pass(m, 7 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUU!US");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_NOT_READY), 0);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUU!USU");
+    assert_int_equal(srcdist_core_stats(m->second->source)->replay_items_now, 1);
+    pass(m, 20 * PAIR_SEC); /* nobody asks again */
+    assert_int_equal(srcdist_core_stats(m->second->source)->replay_items_now, 0);
+    end(m);
+}
+
+/* Its provider goes and comes: the mirror has the item again, and it may go back. */
+static void a_provider_that_comes_back_is_the_mirror_from_then_on(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    pair_provider_goes(m->first);
+    pass(m, PAIR_SEC);
+    pair_provider_comes(m->first);
+    pass(m, 15 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUU");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(srcdist_core_stats(m->pair[i].source)->items_now, 1);
+    assert_int_equal(srcdist_core_stats(m->first->source)->replay_items_now, 1);
+    p2ps_client_close(m->pair[0].sink, m->pair[0].now_ns, c->id, 5);
+    pass(m, 2 * PAIR_SEC);
+    pair_open(c, 6, "IBM.N");
+    pass(m, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 6), "I");
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(srcdist_core_stats(m->pair[i].source)->items_now, 1);
+    end(m);
+}
+
 static void a_cold_mirror_asks_its_provider_when_it_is_needed(void **state)
 {
     struct mirror *m = start(false);
@@ -558,6 +610,8 @@ int main(void)
         cmocka_unit_test(who_waits_for_an_image_gets_it_after_the_replay),
         cmocka_unit_test(a_status_in_the_stream_counts_like_an_update),
         cmocka_unit_test(a_second_loss_during_the_switch_is_told),
+        cmocka_unit_test(a_place_that_is_named_twice_is_answered_twice),
+        cmocka_unit_test(a_provider_that_comes_back_is_the_mirror_from_then_on),
         cmocka_unit_test(a_cold_mirror_asks_its_provider_when_it_is_needed),
         cmocka_unit_test(what_nobody_watches_any_more_is_closed_at_both),
         cmocka_unit_test(a_hot_mirror_that_is_gone_is_missed_by_nobody),

@@ -268,7 +268,7 @@ class World:
             # Silence is known after three seconds, so that a run has time for many silences.
             f"*pingTimeout : {PING_S}", f"*minPingTimeout : {PING_S}", "*pingInterval : 1",
             "*src_dist*1.route*hostList : " + ", ".join(
-                f"{address(p)}:{PROVIDER + int(host[1:]) if host[0] == 's' else PROVIDER}" for p in other),
+                f"{address(p)}:{PROVIDER + int(host[1:]) if host[0] == 's' else PROVIDER}" for p in other if p in self.hosts),
             "*src_dist*serverPort : 0", f"*p2ps*rsslPort : {CONSUMER}", f"*p2ps*workers : {host[1:] if host[0] == 'd' else 1}",
             *more]
         with open(self.config(host), "w", encoding="ascii") as file:
