@@ -212,7 +212,8 @@ static int write_index(struct rec_file *file)
 
     if (file->place_count == 0)
         return MD_OK;
-    qsort(file->used, file->used_count, sizeof(*file->used), compare);
+    if (file->used_count > 0)
+        qsort(file->used, file->used_count, sizeof(*file->used), compare);
     uint8_t *bytes = malloc(size);
     uint8_t *packed = malloc(rec_pack_bound(size));
     int rc = bytes && packed ? MD_OK : MD_ERR_NOMEM;

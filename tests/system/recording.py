@@ -271,6 +271,21 @@ def a_late_subscriber_gets_the_image_of_the_moment(_, folder):
                           if got.get(key) != image[key]}
 
 
+def other_names_replay_too(_, folder):
+    path = os.path.join(folder, "whole.rrec")
+    for name, words in (("rmdsreplay", [path]), ("sink_driven_src", ["-Q", path, "-K"])):
+        program = subprocess.Popen([os.path.join(BIN, name), *words, "-N", "0", "-L", "127.0.0.1"],
+                                   stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, text=True)
+        assert port_of(program)
+        program.terminate()
+        text = program.stdout.read()
+        program.stdout.close()
+        assert program.wait(WAIT_S) == 0 and "played " in text, (name, text)
+    done = subprocess.run([os.path.join(BIN, "sink_driven_src"), "-Q", path, "-U", "5"],
+                          capture_output=True, text=True, check=False, timeout=WAIT_S)
+    assert done.returncode == 1 and "played as it is" in done.stderr, done
+
+
 def a_replay_obeys_commands(_, folder):
     path, part = os.path.join(folder, "whole.rrec"), os.path.join(folder, "commanded.rrec")
     control = os.path.join(folder, "control")
@@ -358,7 +373,7 @@ def main():
                          each_file_of_a_series_is_read_alone,
                          a_recording_that_is_played_is_recorded_again,
                          a_late_subscriber_gets_the_image_of_the_moment,
-                         a_replay_obeys_commands, a_table_becomes_the_recording_it_came_from,
+                         other_names_replay_too, a_replay_obeys_commands, a_table_becomes_the_recording_it_came_from,
                          every_request_of_many_is_sent, images_wait_for_room,
                          a_part_without_records_is_refused):
                 print(case.__name__, flush=True)

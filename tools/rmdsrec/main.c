@@ -101,6 +101,18 @@ static int run(const struct row *rows, size_t count, const struct md_option_list
     return VERBS[v].run(words);
 }
 
+/* By the name rmdsreplay, its verb is replay. */
+static void put_verb(const char *name, struct md_option_list *given)
+{
+    const char *slash = strrchr(name, '/');
+
+    if (strcmp(slash ? slash + 1 : name, "rmdsreplay") != 0 || given->count != 1)
+        return;
+    given->item[1] = given->item[0];
+    given->item[0] = "replay";
+    given->count = 2;
+}
+
 int main(int argc, char **argv)
 {
     struct words w = { .help = false };
@@ -201,5 +213,6 @@ int main(int argc, char **argv)
         md_version_print(PROGRAM);
         return REC_OK;
     }
+    put_verb(argv[0], &given);
     return run(rows, count, &given, &w);
 }

@@ -14,6 +14,7 @@
 #include "conf/options.h"
 #include "dictionary.h"
 #include "follow.h"
+#include "recorded.h"
 #include "sds.h"
 
 #define PROGRAM "sink_driven_src"
@@ -429,6 +430,33 @@ static void stop(struct sds *sds)
     free(sds);
 }
 
+/* Rates, samples and proofs are those of the recording. */
+static int play_recording(const struct words *w)
+{
+    const struct recorded recorded = {
+        .file = w->file,
+        .port = w->port,
+        .address = w->address,
+        .service = w->services.count > 0 ? w->services.item[0] : NULL,
+        .id = w->id,
+        .dict = w->dict,
+        .wire = w->wire.name,
+        .ca = w->wire.ca,
+        .certificate = w->wire.certificate,
+        .key = w->wire.key,
+        .loops = w->loop,
+        .takes_input = w->commands,
+    };
+
+    if (w->item || w->rate || w->profile || w->seqdata || w->seqnum || w->marketfeed || w->stamps ||
+        w->stamps_all || w->list || w->host || w->services.count > 1)
+        return usage(
+            "-Q is a recording, which is played as it is: -q, -U, -rate-profile, -seqdata, "
+            "-seqnum, -marketfeed, -ts, -tsa, -f, -h and a second -S are not for it",
+            w->file);
+    return recorded_play(&recorded);
+}
+
 int main(int argc, char **argv)
 {
     struct words w = { .loop = false };
@@ -436,7 +464,8 @@ int main(int argc, char **argv)
         { "S", "SERVICE", MD_OPTION_LIST, &w.services, "service; may be given several times" },
         { "N", "PORT", MD_OPTION_STRING, &w.port, "port to listen on (14002; 0: any)" },
         { "L", "ADDRESS", MD_OPTION_STRING, &w.address, "address to listen on (all)" },
-        { "Q", "FILE", MD_OPTION_STRING, &w.file, "sample data" },
+        { "Q", "FILE", MD_OPTION_STRING, &w.file,
+          "sample data, or a recording (.rrec) that rmdsrec plays" },
         { "q", "ITEM", MD_OPTION_STRING, &w.item, "item of the file that all others look like" },
         { "K", NULL, MD_OPTION_FLAG, &w.loop, "begin again after the last update of the sample" },
         { "U", "RATE", MD_OPTION_STRING, &w.rate, "updates per second, all items together (0)" },
@@ -523,6 +552,8 @@ int main(int argc, char **argv)
         return make_list(w.make_count, &words);
     if (md_options_refuse_words(PROGRAM, options, count, &words) != MD_OK)
         return MD_EXIT_CONFIG;
+    if (w.file && recorded_is(w.file))
+        return play_recording(&w);
     struct sds *sds = calloc(1, sizeof(*sds));
     if (!sds)
         return MD_EXIT_FILE;
