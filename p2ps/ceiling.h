@@ -25,6 +25,7 @@
 struct p2ps_ceiling {
     uint64_t rate;    /* bytes a second, 0: no limit */
     uint64_t paid_ns; /* all bytes so far are paid for then */
+    size_t promised;  /* bytes that were offered to the stream, which did not take them */
 };
 
 static inline void p2ps_ceiling_set(struct p2ps_ceiling *ceiling, uint64_t rate, uint64_t now_ns)
@@ -33,23 +34,27 @@ static inline void p2ps_ceiling_set(struct p2ps_ceiling *ceiling, uint64_t rate,
     ceiling->paid_ns = now_ns;
 }
 
-/* How many bytes may go out now. */
+/* How many bytes may go out now: not fewer than were offered before, for a TLS that has made a
+ * record of them wants to be offered all of it again. */
 static inline size_t p2ps_ceiling_room(struct p2ps_ceiling *ceiling, uint64_t now_ns)
 {
     if (ceiling->rate == 0)
         return SIZE_MAX;
     if (ceiling->paid_ns + CEILING_AHEAD_NS < now_ns)
         ceiling->paid_ns = now_ns - CEILING_AHEAD_NS;
-    if (ceiling->paid_ns >= now_ns)
-        return 0;
-    return (size_t)((now_ns - ceiling->paid_ns) * ceiling->rate / CEILING_NS_PER_S);
+    size_t room = 0;
+    if (ceiling->paid_ns < now_ns)
+        room = (size_t)((now_ns - ceiling->paid_ns) * ceiling->rate / CEILING_NS_PER_S);
+    return room > ceiling->promised ? room : ceiling->promised;
 }
 
-static inline void p2ps_ceiling_spend(struct p2ps_ceiling *ceiling, size_t bytes)
+/* The stream has taken so many bytes of those that it was offered. */
+static inline void p2ps_ceiling_spend(struct p2ps_ceiling *ceiling, size_t offered, size_t taken)
 {
-    if (ceiling->rate)
-        ceiling->paid_ns +=
-            ((uint64_t)bytes * CEILING_NS_PER_S + ceiling->rate - 1) / ceiling->rate;
+    ceiling->promised = offered - taken;
+    if (ceiling->rate == 0)
+        return;
+    ceiling->paid_ns += ((uint64_t)taken * CEILING_NS_PER_S + ceiling->rate - 1) / ceiling->rate;
 }
 
 /* So many queued bytes are a full output; UINT64_MAX: it has no ceiling. */

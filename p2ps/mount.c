@@ -346,7 +346,8 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
     while ((count = mount->protocol->output(mount, slices, SLICES_MAX)) > 0) {
         size_t offered = 0;
 
-        size_t most = p2ps_ceiling_room(&mount->ceiling, now_ns);
+        /* One write for each time of the pacer, not one for each turn. */
+        size_t most = is_paced(mount) ? 0 : p2ps_ceiling_room(&mount->ceiling, now_ns);
 
         if (most == 0) {
             wait_for_room(mount);
@@ -363,7 +364,7 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
             return;
         }
         mount->protocol->sent(mount, now_ns, (size_t)taken);
-        p2ps_ceiling_spend(&mount->ceiling, (size_t)taken);
+        p2ps_ceiling_spend(&mount->ceiling, offered, (size_t)taken);
         if ((size_t)taken < offered)
             break;
     }
