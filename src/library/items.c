@@ -12,6 +12,7 @@
 enum {
     EVENTS_MAX = 64,
     OPENS_A_TURN = 4096, /* the loop is its owner's */
+    OPEN_WINDOW = 1000,  /* requests that wait for their image, of one service at one source */
     KEY_QOS_AT = 3,      /* of an item key: its quality, in five bytes */
 };
 
@@ -567,6 +568,7 @@ int library_items_init(struct rmds_backbone *backbone, uint64_t random)
     struct rrmp_sink_config config = { .send = attach_sender(backbone->attach),
                                        .random = random,
                                        .item_limit = backbone->options.item_limit,
+                                       .open_window_minimum = OPEN_WINDOW,
                                        .mark = itemkey_mark };
     int err = md_slots_init(&items->slots, sizeof(struct rmds_item), backbone->options.item_limit,
                             &items->memory);

@@ -11,7 +11,10 @@
 #include "itemkey/itemkey.h"
 #include "rmds/rwf.h"
 
-enum { TLVS_MAX = 1024 };
+enum {
+    TLVS_MAX = 1024,
+    OPEN_WINDOW = 5000, /* requests of one consumer that wait for their image at a time */
+};
 
 /* ---- items ---- */
 
@@ -373,6 +376,7 @@ static struct rrmp_service describe(const struct rmds_offer *offer, uint8_t tlvs
         .state = offer->is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
         .priority = o->priority,
         .kind = o->is_broadcast,
+        .open_window = OPEN_WINDOW,
         .features = RRMP_FEATURE_SNAPSHOTS,
         .tlv_count = 2,
         .name = { (const uint8_t *)offer->name, strlen(offer->name) },
