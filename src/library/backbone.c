@@ -113,18 +113,20 @@ static bool poll_some(struct rmds_backbone *backbone, uint64_t now_ns, size_t *d
     return false;
 }
 
+/* The bell is stilled before letters are taken: one that comes later rings again. */
 static size_t take_calls(struct rmds_backbone *backbone)
 {
     struct call call;
     uint64_t rung;
     size_t done = 0;
 
+    if (atomic_load_explicit(&backbone->is_rung, memory_order_relaxed) &&
+        atomic_exchange_explicit(&backbone->is_rung, false, memory_order_acq_rel))
+        (void)!read(backbone->wake_fd, &rung, sizeof(rung));
     while (done < CALLS_A_TURN && md_mailbox_take(&backbone->calls, &call)) {
         call.call(call.argument);
         done++;
     }
-    if (done > 0 && done < CALLS_A_TURN)
-        (void)!read(backbone->wake_fd, &rung, sizeof(rung));
     return done;
 }
 
@@ -172,6 +174,7 @@ static void ring(struct rmds_backbone *backbone)
     uint64_t one = 1;
 
     (void)!write(backbone->wake_fd, &one, sizeof(one));
+    atomic_store_explicit(&backbone->is_rung, true, memory_order_release);
 }
 
 int rmds_backbone_post(struct rmds_backbone *backbone, void (*call)(void *argument), void *argument)

@@ -27,6 +27,7 @@ struct rmds_backbone {
     bool is_started;
     uint64_t now_ns; /* of the turn */
     _Atomic bool must_stop;
+    _Atomic bool is_rung; /* wake_fd was written before */
 };
 
 #endif

@@ -7,6 +7,7 @@
 #include "internal.h"
 #include "itemkey/itemkey.h"
 #include "itemkey/mark.h"
+#include "list.h"
 #include "rmds/rwf.h"
 
 enum {
@@ -15,42 +16,6 @@ enum {
     OPEN_WINDOW = 1000,  /* requests that wait for their image, of one service at one source */
     KEY_QOS_AT = 3,      /* of an item key: its quality, in five bytes */
 };
-
-/* ---- lists ---- */
-
-static void put(struct library_list *list, struct rmds_item *item)
-{
-    item->next = NULL;
-    if (list->last)
-        list->last->next = item;
-    else
-        list->first = item;
-    list->last = item;
-}
-
-static struct rmds_item *take(struct library_list *list)
-{
-    struct rmds_item *item = list->first;
-
-    if (!item)
-        return NULL;
-    list->first = item->next;
-    if (!list->first)
-        list->last = NULL;
-    return item;
-}
-
-static void join(struct library_list *list, struct library_list *more)
-{
-    if (!more->first)
-        return;
-    if (list->last)
-        list->last->next = more->first;
-    else
-        list->first = more->first;
-    list->last = more->last;
-    *more = (struct library_list){ 0 };
-}
 
 /* ---- what an application is told ---- */
 
@@ -65,7 +30,7 @@ static void end(struct rmds_item *item)
     if (item->state == LIBRARY_WAITING)
         return; /* found when its turn comes: it is in a list */
     item->state = LIBRARY_ENDED;
-    put(&item->backbone->items.ended, item);
+    library_list_put(&item->backbone->items.ended, item);
 }
 
 static void tell_state(struct rmds_item *item, const struct rwf_state *state,
@@ -308,7 +273,7 @@ static void look_at(struct library_items *items, struct library_service *service
         !rrmp_sink_service(items->sink, service->sink_service, &info))
         return;
     choose_qos(service, &info);
-    join(&items->to_open, &service->waiting);
+    library_list_join(&items->to_open, &service->waiting);
 }
 
 static void on_directory(struct rmds_backbone *backbone, uint16_t sink_service)
@@ -364,7 +329,7 @@ static void give_ended(struct library_items *items, uint64_t now_ns)
 {
     struct rmds_item *item;
 
-    while ((item = take(&items->ended)) != NULL) {
+    while ((item = library_list_take(&items->ended)) != NULL) {
         struct rrmp_sink_item info;
 
         if (item->sink_item != RRMP_ITEM_NONE &&
@@ -439,14 +404,14 @@ static bool open_or_wait(struct library_items *items, struct rmds_item *item, ui
 
     if (!item->handle) { /* closed meanwhile */
         item->state = LIBRARY_ENDED;
-        put(&items->ended, item);
+        library_list_put(&items->ended, item);
         return true;
     }
     if (service->sink_service == RRMP_SERVICE_NONE)
         look_at(items, service);
     if (service->sink_service != RRMP_SERVICE_NONE)
         return open_now(items, item, now_ns);
-    put(&service->waiting, item);
+    library_list_put(&service->waiting, item);
     if (!item->is_told)
         tell_text(item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_SOURCE_UNKNOWN,
                   "Nobody offers the service");
@@ -454,13 +419,29 @@ static bool open_or_wait(struct library_items *items, struct rmds_item *item, ui
     return true;
 }
 
+/* Those that were closed while they waited for their service have their turn now, which ends them.
+ */
+static void purge_waiting(struct library_items *items)
+{
+    for (uint16_t i = 0; items->has_closed_waiting && i < items->service_count; i++) {
+        struct library_list waiting = items->services[i]->waiting;
+        struct rmds_item *item;
+
+        items->services[i]->waiting = (struct library_list){ 0 };
+        while ((item = library_list_take(&waiting)) != NULL)
+            library_list_put(item->handle ? &items->services[i]->waiting : &items->to_open, item);
+    }
+    items->has_closed_waiting = false;
+}
+
 bool library_items_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool input_is_empty)
 {
     struct library_items *items = &backbone->items;
     bool is_done = true;
 
+    purge_waiting(items);
     for (int i = 0; i < OPENS_A_TURN && is_done && items->to_open.first; i++) {
-        struct rmds_item *item = take(&items->to_open);
+        struct rmds_item *item = library_list_take(&items->to_open);
         struct library_list rest;
 
         is_done = open_or_wait(items, item, now_ns);
@@ -468,8 +449,8 @@ bool library_items_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool 
             continue;
         rest = items->to_open;
         items->to_open = (struct library_list){ 0 };
-        put(&items->to_open, item);
-        join(&items->to_open, &rest);
+        library_list_put(&items->to_open, item);
+        library_list_join(&items->to_open, &rest);
     }
     if (now_ns >= rrmp_sink_deadline(items->sink))
         rrmp_sink_tick(items->sink, now_ns, input_is_empty);
@@ -481,7 +462,9 @@ uint64_t library_items_deadline(const struct rmds_backbone *backbone)
 {
     const struct library_items *items = &backbone->items;
 
-    return items->to_open.first || items->ended.first ? 0 : rrmp_sink_deadline(items->sink);
+    return items->to_open.first || items->ended.first || items->has_closed_waiting
+               ? 0
+               : rrmp_sink_deadline(items->sink);
 }
 
 void rmds_item_request_init(struct rmds_item_request *request, size_t size)
@@ -545,7 +528,7 @@ int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_reques
         give(items, item);
         return err;
     }
-    put(&items->to_open, item);
+    library_list_put(&items->to_open, item);
     *out = item;
     return MD_OK;
 }
@@ -554,10 +537,12 @@ void rmds_item_close(struct rmds_item *item)
 {
     if (!item || item->state == LIBRARY_ENDED)
         return;
-    if (item->state == LIBRARY_WAITING)
-        item->handle = NULL;
-    else
+    if (item->state != LIBRARY_WAITING) {
         end(item);
+        return;
+    }
+    item->handle = NULL;
+    item->backbone->items.has_closed_waiting = true;
 }
 
 /* ---- life ---- */

@@ -61,6 +61,7 @@ struct library_items {
     struct library_service **services;
     uint16_t service_count, service_last; /* last: the one looked for last */
     struct library_list to_open, ended;
+    bool has_closed_waiting; /* items that wait for their service were closed */
 };
 
 int library_items_init(struct rmds_backbone *backbone, uint64_t random);
