@@ -239,7 +239,8 @@ static int write_index(struct rec_file *file)
 static int write_chunk(struct rec_file *file, const struct rec_chunk *chunk,
                        const struct rec_preamble *preamble)
 {
-    const size_t head = REC_CHUNK_PREAMBLE;
+    uint8_t head_bytes[REC_CHUNK_PREAMBLE];
+    const size_t head = sizeof(head_bytes);
     size_t rows = 0;
     size_t columns = rec_split_chunk(file->split, file->packer, chunk, file->columns + head,
                                      file->columns_size - head);
@@ -252,7 +253,8 @@ static int write_chunk(struct rec_file *file, const struct rec_chunk *chunk,
     uint8_t *bytes = by_rows ? file->packed : file->columns;
     if (stored == 0)
         return MD_ERR_NOMEM;
-    rec_preamble_put(bytes, preamble);
+    rec_preamble_put(head_bytes, preamble);
+    memcpy(bytes, head_bytes, head);
     file->next = chunk->number;
     int rc = write_block_as(file, REC_BLOCK_CHUNK, by_rows ? REC_CODING_ROWS : REC_CODING_COLUMNS,
                             bytes, head + stored, chunk->length);

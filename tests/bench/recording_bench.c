@@ -1,4 +1,5 @@
-/* recording_bench.c - what a recorded update costs in bytes and in time. */
+/* recording_bench.c - what a recorded update costs in bytes and in time, and what reading one
+ * costs. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage: tools/rmds bench recording [OPTION]...
@@ -6,6 +7,8 @@
  *   -i ITEMS      items (1000)
  *   -n UPDATES    updates (2000000)
  *   -l LEVEL      of the compression (3)
+ *   -s SECONDS    an image of each item so often (60)
+ *   -r RATE       updates a second of the recording (100000)
  */
 /* Updates of 12 fields, a random walk with a seed: prices by a tick or none, sizes, times, a volume
  * that grows. */
@@ -21,7 +24,7 @@
 #include "recording/images.h"
 #include "recording/writer.h"
 
-#define GAP_NS    10000u /* between two updates: 100,000 a second */
+#define SEEKS     10u
 #define SIZES     9u
 #define FIELDS    12u
 #define ITEMS_MAX 1000000
@@ -37,6 +40,10 @@ struct bench {
     struct quote *quotes;
     struct rec_chunk *chunk;
     struct rec_file *file;
+    uint8_t *file_bytes; /* all of the file */
+    size_t size;
+    uint32_t gap_ns; /* between two updates */
+    uint64_t image_every_ns;
     uint64_t bytes, plain, at_ns;
     double compressing_ns;
 };
@@ -55,16 +62,32 @@ static double cpu_ns(void)
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* ---- a disk that forgets ---- */
+/* ---- a disk of memory ---- */
 
-static int write_nowhere(void *context, const uint8_t *head, size_t head_length,
-                         const uint8_t *bytes, size_t length)
+static int write_memory(void *context, const uint8_t *head, size_t head_length,
+                        const uint8_t *bytes, size_t length)
 {
     struct bench *bench = context;
 
-    (void)head;
-    (void)bytes;
+    while (bench->bytes + head_length + length > bench->size) {
+        bench->size = 2 * bench->size + (64u << 20);
+        bench->file_bytes = realloc(bench->file_bytes, bench->size);
+        if (!bench->file_bytes)
+            fail("out of memory");
+    }
+    memcpy(bench->file_bytes + bench->bytes, head, head_length);
+    memcpy(bench->file_bytes + bench->bytes + head_length, bytes, length);
     bench->bytes += head_length + length;
+    return MD_OK;
+}
+
+static int read_memory(void *context, uint64_t at, uint8_t *bytes, size_t length)
+{
+    const struct bench *bench = context;
+
+    if (at > bench->bytes || length > bench->bytes - at)
+        return MD_ERR_SHORT;
+    memcpy(bytes, bench->file_bytes + at, length);
     return MD_OK;
 }
 
@@ -137,11 +160,11 @@ static size_t encode(struct bench *bench, struct quote *quote, bool is_image, ui
 
 /* Bits that the generator draws for an update: item, gap, bid, ask, three sizes; in a quarter of
  * them a trade. */
-static double entropy(uint32_t items)
+static double entropy(uint32_t items, uint32_t gap_ns)
 {
     const double trade = 0.25 * log2(4) + 0.75 * log2(4.0 / 3) + 0.25 * (log2(3) + log2(SIZES));
 
-    return log2(items) + log2(2 * GAP_NS) + log2(3) + 1 + 3 * log2(SIZES) + trade;
+    return log2(items) + log2(2.0 * gap_ns) + log2(3) + 1 + 3 * log2(SIZES) + trade;
 }
 
 /* ---- the run ---- */
@@ -165,7 +188,7 @@ static double feed(struct bench *bench, struct rec_keeper *keeper, const uint32_
     double begin_ns = cpu_ns();
     for (uint64_t i = 0; i < items + updates; i++) {
         uint32_t item = i < items ? (uint32_t)i : md_prng_below(&bench->prng, items);
-        bench->at_ns += md_prng_below(&bench->prng, 2 * GAP_NS);
+        bench->at_ns += md_prng_below(&bench->prng, 2 * bench->gap_ns);
         const struct rec_moment now = { .mono_ns = bench->at_ns, .wall_ns = bench->at_ns };
         size_t length = encode(bench, &bench->quotes[item], i < items, message, sizeof(message));
         bench->plain += length;
@@ -176,6 +199,56 @@ static double feed(struct bench *bench, struct rec_keeper *keeper, const uint32_
             rec_keeper_tick(keeper, now);
     }
     return cpu_ns() - begin_ns;
+}
+
+static double wall_ns(void)
+{
+    struct timespec ts;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &ts);
+    return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
+}
+
+/* All records in order, into nothing; then every image of moments anywhere. */
+static void read_back(struct bench *bench)
+{
+    const struct rec_source source = { bench, read_memory, bench->bytes };
+    const struct cache_config cache = { 0 };
+    struct rec_reader *reader;
+    struct rec_cursor *cursor;
+    struct rec_folder *folder;
+    struct rec_record record;
+    struct rec_facts facts;
+    uint64_t count = 0, chunks = 0;
+    double seek_max_ns = 0;
+
+    double begin_ns = cpu_ns();
+    if (rec_reader_open(&source, false, &reader) != MD_OK ||
+        rec_cursor_create(reader, &cursor) != MD_OK ||
+        rec_folder_create(reader, &cache, &folder) != MD_OK)
+        fail("it is not read");
+    while (rec_cursor_next(cursor, &record) > 0)
+        count++;
+    double read_ns = (cpu_ns() - begin_ns) / (double)count;
+    rec_reader_facts(reader, &facts);
+    begin_ns = wall_ns();
+    for (unsigned i = 0; i < SEEKS; i++) {
+        double seek_ns = wall_ns();
+        uint64_t span = facts.last_mono_ns - facts.first_mono_ns;
+        (void)rec_folder_seek(folder, facts.first_mono_ns + span / SEEKS * i, 0);
+        seek_ns = wall_ns() - seek_ns;
+        seek_max_ns = seek_ns > seek_max_ns ? seek_ns : seek_max_ns;
+        chunks += rec_folder_chunks_read(folder);
+    }
+    printf("reading     %.3f us of CPU for a record: %.2f million a second\n", read_ns / 1e3,
+           1e3 / read_ns);
+    printf(
+        "seeking     %.1f ms for the images of a moment, %.1f at most; %.1f of %llu chunks read\n",
+        (wall_ns() - begin_ns) / SEEKS / 1e6, seek_max_ns / 1e6, (double)chunks / SEEKS,
+        (unsigned long long)facts.chunks);
+    rec_folder_destroy(folder);
+    rec_cursor_destroy(cursor);
+    rec_reader_close(reader);
 }
 
 static void number_items(struct rec_keeper *keeper, uint32_t *numbers, uint32_t items)
@@ -193,14 +266,15 @@ static void number_items(struct rec_keeper *keeper, uint32_t *numbers, uint32_t 
 static void run(struct bench *bench, uint32_t items, uint64_t updates, int level)
 {
     static const struct rec_writer_ops ops = { take, give };
-    const struct rec_disk disk = { bench, write_nowhere };
+    const struct rec_disk disk = { bench, write_memory };
     const struct rec_file_info info = { .part = 0 };
     struct rec_writer writer;
     struct rec_keeper *keeper;
     uint32_t *numbers = calloc(items, sizeof(*numbers));
 
     rec_writer_init(&writer, &ops, bench);
-    const struct rec_keeper_config config = { .writer = &writer, .image_every_ns = 60000000000ull };
+    const struct rec_keeper_config config = { .writer = &writer,
+                                              .image_every_ns = bench->image_every_ns };
     if (!numbers || rec_keeper_create(&config, &keeper) != MD_OK ||
         rec_chunk_create(&bench->chunk) != MD_OK ||
         rec_file_create(level, &disk, &bench->file) != MD_OK ||
@@ -218,9 +292,12 @@ static void run(struct bench *bench, uint32_t items, uint64_t updates, int level
            FIELDS, level);
     printf("bytes       %.1f in a file for %.1f of a message, with images and index\n",
            (double)bench->bytes / n, (double)bench->plain / n);
-    printf("entropy     %.1f bytes: what the generator draws for an update\n", entropy(items) / 8);
+    printf("entropy     %.1f bytes: what the generator draws for an update\n",
+           entropy(items, bench->gap_ns) / 8);
     printf("time        %.3f us of CPU to record, %.3f us to compress\n", recording_ns / n / 1e3,
            bench->compressing_ns / n / 1e3);
+    read_back(bench);
+    free(bench->file_bytes);
     rec_keeper_destroy(keeper);
     rec_file_destroy(bench->file);
     rec_chunk_destroy(bench->chunk);
@@ -230,19 +307,27 @@ static void run(struct bench *bench, uint32_t items, uint64_t updates, int level
 int main(int argc, char **argv)
 {
     struct bench bench = { .bytes = 0 };
-    long items = 1000, updates = 2000000, level = 3;
+    long items = 1000, updates = 2000000, level = 3, seconds = 60, rate = 100000;
     int option;
 
-    while ((option = getopt(argc, argv, "i:n:l:h")) != -1) {
+    while ((option = getopt(argc, argv, "i:n:l:s:r:h")) != -1) {
         if (option == 'i')
             items = strtol(optarg, NULL, 10);
         else if (option == 'n')
             updates = strtol(optarg, NULL, 10);
         else if (option == 'l')
             level = strtol(optarg, NULL, 10);
+        else if (option == 's')
+            seconds = strtol(optarg, NULL, 10);
+        else if (option == 'r')
+            rate = strtol(optarg, NULL, 10);
         else
-            fail("options: -i ITEMS -n UPDATES -l LEVEL");
+            fail("options: -i ITEMS -n UPDATES -l LEVEL -s SECONDS -r RATE");
     }
+    if (seconds < 1 || rate < 1 || rate > 1000000000)
+        fail("-s and -r are numbers from 1");
+    bench.gap_ns = (uint32_t)(1000000000 / rate);
+    bench.image_every_ns = (uint64_t)seconds * 1000000000;
     if (items < 1 || items > ITEMS_MAX || updates < 1 || level < 1 || level > 19)
         fail("-i, -n and -l are numbers; a level is 1 to 19");
     bench.quotes = calloc((size_t)items, sizeof(*bench.quotes));
