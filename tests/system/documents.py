@@ -43,7 +43,7 @@ ELSEWHERE = [
     (r"docs/pages-and-marketfeed\.md", r"build/bin/marketfeed_vectors", "marketfeed_vectors"),
     (r"docs/data-kinds\.md", r"rmdstestclient |sink_driven_src ",
      "every_kind_of_data_goes_through_the_chain"),
-    (r"docs/tuning\.md", r"tools/rmds tune ",
+    (r"docs/tuning\.md", r"(sudo )?tools/rmds tune ",
      "tune_sees_what_a_host_costs_and_changes_nothing_untold"),
     (r"docs/getting-started\.md", r"java -cp", "interop_getting_started"),
     (r"docs/audit\.md|tools/rmdsaccess/README\.md", r"rmdsaccess .*audit ",
