@@ -121,6 +121,8 @@ def chain(folder):
         world.paris.await_value("src_dist.1", "src_dist.route.1.rttUs", lambda n: n >= 80000)
         world.paris.await_value("src_dist.1", "src_dist.route.1.lagUs", lambda n: n >= 80000)
         restart_p2ps(world.hq)
+        wan.until(lambda: world.paris.log("src_dist"),
+                  lambda: "service RDFD is down" in world.paris.log("src_dist"))
         world.paris.await_value("src_dist.1", "src_dist.route.1.connects", lambda n: n == 2)
         world.await_good()
         judge(clients, is_told=True)
@@ -128,10 +130,36 @@ def chain(folder):
         world.close()
 
 
+SECURE = """
+hq*p2ps*tlsPort : 14443
+hq*p2ps*tlsCertFile : {0}/hq.pem
+hq*p2ps*tlsKeyFile : {0}/hq.key
+hq*p2ps*accessFile : {0}/access
+paris*src_dist*1.route*hostList : 10.9.1.1:14443
+paris*src_dist*1.route*encrypted : True
+paris*src_dist*1.route*tlsCaFile : {0}/hq.pem
+paris*src_dist*1.route*loginPasswordFile : {0}/password
+"""
+
+
+def secure(folder):
+    """TLS, and a password: the lines of the configuration."""
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2", "-subj", "/CN=hq",
+                    "-addext", "subjectAltName=IP:10.9.1.1", "-keyout", f"{folder}/hq.key",
+                    "-out", f"{folder}/hq.pem"], check=True, capture_output=True)
+    for name, text in (("access", "user paris password=secret\nallow * * *\n"),
+                       ("password", "secret\n")):
+        with open(os.path.join(folder, name), "w", encoding="ascii",
+                  opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            file.write(text)
+    return SECURE.format(folder)
+
+
 def ceiling(folder, rate=200000, seconds=30):
-    """Four times as much is wanted; as the line sees it."""
-    world = World(folder, f"hq*p2ps*user.paris*outputRate : {rate}\n", rate=rate // 25, items=100,
-                  loss_ppm=0)
+    """Four times as much is wanted; as the line sees it, with what TLS adds."""
+    world = World(folder, f"hq*p2ps*user.paris*outputRate : {rate}\n" + secure(folder),
+                  rate=rate // 25, items=100, loss_ppm=0)
     try:
         clients = world.consumers(2)
         world.await_open(2 * world.count)
