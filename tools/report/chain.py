@@ -221,7 +221,9 @@ def troubles(result, wanted, counters):
             found.append(f"p99 grew from {first['p99_us']:,} to {last['p99_us']:,} us")
         if last["p99_us"] > LAG_MAX_US:
             found.append(f"p99 of the last third {last['p99_us']:,} us")
-    if not result["drained"] or result["drain_s"] > DRAIN_MAX_S:
+    if "drained" not in result:
+        found.append("the consumer ended before the stop")
+    elif not result["drained"] or result["drain_s"] > DRAIN_MAX_S:
         found.append(f"queues were not empty a second after the stop ({result['drain_s']} s)")
     return found
 
