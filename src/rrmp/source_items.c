@@ -311,10 +311,12 @@ void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
     if (item->told_active != is_active)
         source_item_news(source, number, NEWS_ACTIVE);
     bool is_idle = source_interest_count(source, item) == 0 && !item->is_kept;
-    if (is_idle && !item->is_lingering)
+    if (is_idle && !item->is_lingering) {
         linger_begin(source, now_ns, number);
-    else if (!is_idle && item->is_lingering)
+    } else if (!is_idle && item->is_lingering) {
         linger_end(source, number);
+        source_item_news(source, number, NEWS_ACTIVE); /* a standby, too, ends it */
+    }
 }
 
 /* ---- handles ---- */

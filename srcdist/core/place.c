@@ -31,7 +31,7 @@ void srcdist_item_place(struct srcdist_core *core, uint32_t item)
 }
 
 /* A lingering item has no consumer: do not ask a provider that returns for it. */
-static bool is_wanted(const struct srcdist_core *core, uint32_t item)
+bool srcdist_item_is_wanted(const struct srcdist_core *core, uint32_t item)
 {
     struct rrmp_source_item info;
 
@@ -43,7 +43,7 @@ void srcdist_items_place(struct srcdist_core *core, uint32_t service)
 {
     for (uint32_t i = 0; i < core->item_room; i++) {
         if (core->items[i].state == SRCDIST_ITEM_WAITING && core->items[i].service == service &&
-            is_wanted(core, i))
+            srcdist_item_is_wanted(core, i))
             srcdist_item_place(core, i);
     }
 }

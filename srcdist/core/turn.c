@@ -227,7 +227,8 @@ static void became_active(struct srcdist_core *core, uint32_t item, bool is_acti
     struct srcdist_item *it = &core->items[item];
 
     srcdist_item_set_active(core, it, is_active);
-    if (is_active && it->state == SRCDIST_ITEM_WAITING && !core->services[it->service].is_broadcast)
+    if (it->state == SRCDIST_ITEM_WAITING && !core->services[it->service].is_broadcast &&
+        srcdist_item_is_wanted(core, item))
         srcdist_item_place(core, item);
 }
 
