@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""direct.py BUILD_DIR - an EMA consumer connected to sink_driven_src and to a replay directly: it logs
-in, takes directory and dictionary, and gets its images."""
+"""direct.py BUILD_DIR - an EMA consumer connected to sink_driven_src and to a replay directly: it
+logs in, takes directory and dictionary, and gets its images."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re

@@ -107,7 +107,8 @@ class Consumer:
 
 # ---- the page ----
 
-BLOCK = re.compile(r"^    (rmdstestclient [^\n]*)\n((?:    #[^\n]*\n)?)\n```text\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^    (rmdstestclient [^\n]*)\n((?:    #[^\n]*\n)?)\n```text\n(.*?)^```$",
+                   re.M | re.S)
 
 
 def picture(world, command, more):
