@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""exports.py LIBRARY HEADERS LIST - librmds exports each function of its headers, with its version, and
-nothing else; all that an earlier version exported is still there (LIST, one name a line)."""
+"""exports.py LIBRARY HEADERS LIST - librmds exports each function of its headers, with its version,
+and nothing else; all that an earlier version exported is still there (LIST, one name a line)."""
 # SPDX-License-Identifier: Apache-2.0
 import glob
 import os
@@ -39,10 +39,13 @@ def main():
     with open(path, encoding="ascii") as file:
         before = set(file.read().split())
     bad = [f"{name} is declared and not exported" for name in sorted(wanted - set(there))]
-    bad += [f"{name} is exported, and no header declares it" for name in sorted(set(there) - wanted)]
+    bad += [f"{name} is exported, and no header declares it"
+            for name in sorted(set(there) - wanted)]
     bad += [f"{name} has no version" for name, version in sorted(there.items()) if not version]
-    bad += [f"{name} was exported before: a new soname, or keep it" for name in sorted(before - set(there))]
-    bad += [f"{name} is new: add it to {os.path.basename(path)}" for name in sorted(set(there) - before)]
+    bad += [f"{name} was exported before: a new soname, or keep it"
+            for name in sorted(before - set(there))]
+    bad += [f"{name} is new: add it to {os.path.basename(path)}"
+            for name in sorted(set(there) - before)]
     print("\n".join(bad[:50]) or f"{len(there)} functions")
     sys.exit(1 if bad else 0)
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """backbone_library.py BENCH EXAMPLES - an application on the backbone has every image and every
 update of its items, in order, from a publisher through src_dist and two rrcpd; that src_dist or its
-rrcpd dies is told to each item, and each gets a new image. An application that forges the records of
-others changes nothing (attachAccess), and is told of in the log once. An application publishes a
+rrcpd dies is told to each item, and each gets a new image. An application that forges the records
+of others changes nothing (attachAccess), and is told of in the log once. One publishes a
 service to another one and to p2ps, and messages of a topic."""
 # SPDX-License-Identifier: Apache-2.0
 import os

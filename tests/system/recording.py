@@ -373,7 +373,8 @@ def main():
                          each_file_of_a_series_is_read_alone,
                          a_recording_that_is_played_is_recorded_again,
                          a_late_subscriber_gets_the_image_of_the_moment,
-                         other_names_replay_too, a_replay_obeys_commands, a_table_becomes_the_recording_it_came_from,
+                         other_names_replay_too, a_replay_obeys_commands,
+                         a_table_becomes_the_recording_it_came_from,
                          every_request_of_many_is_sent, images_wait_for_room,
                          a_part_without_records_is_refused):
                 print(case.__name__, flush=True)
