@@ -325,7 +325,8 @@ void library_source_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool
     }
     if (!s->source)
         return;
-    if (now_ns >= rrmp_source_deadline(s->source))
+    /* A tick gives images their share of the turn. */
+    if (now_ns >= rrmp_source_deadline(s->source) || s->due_first != MD_NIL)
         rrmp_source_tick(s->source, now_ns, input_is_empty);
     take_events(backbone);
     ask_due(backbone);
