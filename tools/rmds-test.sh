@@ -155,6 +155,7 @@ work_ahead() {
 ahead() { # NAME COMMAND...: what it printed, and how it ended, become files
     local name=$1
     shift
+    kill -0 $$ 2>/dev/null || exit # who asked for it was killed
     "$@" >"$ahead_folder/$name" 2>&1
     echo $? >"$ahead_folder/$name.status"
 }

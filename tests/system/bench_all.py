@@ -76,6 +76,10 @@ def check_second(root, folder):
     held = rows["fanout", "to 50 consumers, held"]
     assert (held["earlier"], held["to_earlier"], held["verdict"]) == (150, 2.0, "goal"), held
     assert done.returncode == 0, done
+    assert rows["rates", "none"]["value"] == 1000, "what was not measured again is left out"
+    done, rows = run(root, folder, "--only", "fanout")
+    assert "the earlier run was a quick one" in done.stdout, done
+    assert rows["fanout", "to 50 consumers, held"]["earlier"] is None
 
 
 def main():

@@ -66,7 +66,10 @@ def fanout(found, limits):
 def rrcp(found, _):
     for row in found["results"]:
         name = f"{row['name']}, {row['pairs']}, {row['size']} B"
-        if row.get("of_plain") is not None:
+        if row.get("of_copies") is not None:
+            yield figure(f"{name}, of the best that four copies can do", row["of_copies"], "x", 0.9,
+                         None, True, wrong="loss" if row["lost"] else "")
+        elif row.get("of_plain") is not None:
             yield figure(f"{name}, of multicast without a key", row["of_plain"], "x",
                          0.9 if "mesh" in row["name"] else None, None, True,
                          wrong="loss" if row["lost"] else "")

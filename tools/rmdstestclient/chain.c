@@ -183,6 +183,8 @@ void chain_image(struct conn *conn, const struct tc_item *item, const struct rwf
 
     if (!chain || !from.is_link || msg->container != RWF_TYPE_FIELD_LIST)
         return;
+    tc->items[item - tc->items].is_link =
+        false; /* it is read once: after a reconnect it comes again */
     if (!read_links(msg->payload, chain->is_story, &links)) {
         tc->stats.errors++;
         return;

@@ -55,6 +55,16 @@ static size_t partial_text(struct rwf_bytes bytes, char *out, size_t size)
     return n;
 }
 
+/* Its text comes from the network. */
+static size_t state_text(const struct rwf_state *state, char *out, size_t size)
+{
+    char text[TEXT_MAX];
+    size_t length = rwf_state_to_text(state, text, sizeof(text));
+
+    return bytes_text(rwf_bytes(text, length < sizeof(text) ? length : sizeof(text) - 1), out,
+                      size);
+}
+
 static size_t value_text(const struct rwf_value *value, char *out, size_t size)
 {
     if (value->is_blank)
@@ -80,7 +90,7 @@ static size_t value_text(const struct rwf_value *value, char *out, size_t size)
     case RWF_TYPE_QOS:
         return rwf_qos_to_text(&value->qos, out, size);
     case RWF_TYPE_STATE:
-        return rwf_state_to_text(&value->state, out, size);
+        return state_text(&value->state, out, size);
     case RWF_TYPE_ASCII:
     case RWF_TYPE_UTF8:
         return bytes_text(value->bytes, out, size);

@@ -449,10 +449,12 @@ static int play_recording(const struct words *w)
     };
 
     if (w->item || w->rate || w->profile || w->seqdata || w->seqnum || w->marketfeed || w->stamps ||
-        w->stamps_all || w->list || w->host || w->services.count > 1)
+        w->stamps_all || w->list || w->host || w->services.count > 1 || w->kinds || w->interval ||
+        w->drop || w->duplicate || w->seed || w->max_clients || w->stop)
         return usage(
             "-Q is a recording, which is played as it is: -q, -U, -rate-profile, -seqdata, "
-            "-seqnum, -marketfeed, -ts, -tsa, -f, -h and a second -S are not for it",
+            "-seqnum, -marketfeed, -ts, -tsa, -f, -h, -kinds, -I, -drop, -dup, -seed, -maxclients, "
+            "-stop and a second -S are not for it",
             w->file);
     return recorded_play(&recorded);
 }

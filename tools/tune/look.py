@@ -18,6 +18,7 @@ class Finding:
     advice: list = dataclasses.field(default_factory=list)  # what no command does at run time
     writes: list = dataclasses.field(default_factory=list)  # (path below the root, value)
     runs: list = dataclasses.field(default_factory=list)  # words of commands
+    backs: list = dataclasses.field(default_factory=list)  # and those that bring back what was
 
     def commands(self):
         """What a shell would be given."""

@@ -28,7 +28,8 @@ def rings(host, name):
     if now < most:
         return Finding("no", f"{name} ring", f"{now} of {most} packets", cost("loss"),
                        ["the link may be down for a moment meanwhile"],
-                       runs=[["ethtool", "-G", name, "rx", str(most)]])
+                       runs=[["ethtool", "-G", name, "rx", str(most)]],
+                       backs=[["ethtool", "-G", name, "rx", str(now)]])
     return Finding("ok", f"{name} ring", f"{now} packets, all it has")
 
 
@@ -39,12 +40,19 @@ def coalescing(host, name):
         return Finding("..", f"{name} interrupts", "ethtool -c says nothing of it")
     if adaptive == "on" or int(wait) > 0:
         wait_us = "a time of its own choice" if adaptive == "on" else f"up to {wait} us"
-        words = ["adaptive-rx", "off"] if adaptive == "on" else []
+        is_adaptive = adaptive == "on"
+        words = ["adaptive-rx", "off"] if is_adaptive else []
+        back = ["adaptive-rx", "on"] if is_adaptive else []
         return Finding("no", f"{name} interrupts", f"the adapter waits before it interrupts: "
                        f"adaptive {adaptive}, {wait} us",
                        f"{wait_us} at each packet that comes alone; in favour of the rate at "
-                       f"high ones", runs=[["ethtool", "-C", name, *words, "rx-usecs", "0"]])
+                       f"high ones", runs=[["ethtool", "-C", name, *words, "rx-usecs", "0"]],
+                       backs=[["ethtool", "-C", name, *back, "rx-usecs", wait]])
     return Finding("ok", f"{name} interrupts", "at once")
+
+
+def switch(name, offloads_, to):
+    return ["ethtool", "-K", name, *(word for one in offloads_ for word in (one, to))]
 
 
 def offloads(host, name):
@@ -57,7 +65,8 @@ def offloads(host, name):
         short = {"generic-segmentation-offload": "gso", "generic-receive-offload": "gro"}
         return Finding("no", f"{name} offloads", f"{', '.join(off)}: off; the backbone hands over "
                        f"runs of packets", cost("offload"),
-                       runs=[["ethtool", "-K", name, *(w for o in off for w in (short[o], "on"))]])
+                       runs=[switch(name, [short[word] for word in off], "on")],
+                       backs=[switch(name, [short[word] for word in off], "off")])
     return Finding("ok", f"{name} offloads", "segmentation and receive offload are on")
 
 
@@ -79,7 +88,8 @@ def flags(host, name):
     if not is_multicast:
         return Finding("no", f"{name} multicast", "off: no group can be joined on it",
                        "not a matter of microseconds: nothing of the backbone goes through",
-                       runs=[["ip", "link", "set", name, "multicast", "on"]])
+                       runs=[["ip", "link", "set", name, "multicast", "on"]],
+                       backs=[["ip", "link", "set", name, "multicast", "off"]])
     if 0 < mtu < PACKET + HEADERS:
         return Finding("no", f"{name} multicast", f"on, but the MTU is {mtu}: packets of {PACKET} "
                        f"bytes go in two fragments", cost("fragments"),
