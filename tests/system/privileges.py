@@ -179,7 +179,8 @@ def each_has_a_user_of_its_own(folder):
                    check=True, stdout=subprocess.DEVNULL)
     os.chown(key, group + 1, group + 1)
     with open(conf, "a", encoding="ascii") as out:
-        out.write(f"*rrcp*authKeyFile : {key}\n*runDir : /run/rmds\n")
+        out.write(f"*rrcp*authKeyFile : {key}\n*runDir : /run/rmds\n"
+                  "*rrcp*attachAccess : gid=rmds all\n")
     os.mkdir("/run/rmds", 0o755)
     running, users = {}, {}
     try:
