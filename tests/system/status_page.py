@@ -24,6 +24,7 @@ import chain  # noqa: E402
 import prometheus  # noqa: E402
 
 PORTS = {"p2ps.1": 18081, "src_dist.1": 18082, "rrcpd.net1.1": 18083, "rrcpd.net1.2": 18084}
+PUBLISHER = ["-U", 5000, "-tps", 500]
 # Few and small buffers, so that a consumer is soon a slow one.
 LINES = ["*p2ps*maxOutputBuffers : 40", "*p2ps*guaranteedOutputBuffers : 20",
          "*p2ps*tcpSendBufSize : 16384", "*p2ps*slowTimeout : 60", "*p2ps*statusPort : 18081",
@@ -304,8 +305,6 @@ def slow(bed, page):
                 page.wait("/p2ps.1\\s+WARN\\s+1 slow consumer/.test(document.getElementById('flow').innerText)", "in the chain")
                 page.wait("/conflated\\s+sleeper/.test(document.getElementById('mounts').innerText)",
                           "who it is")
-                page.wait("/slowMount\\s+[1-9]/.test(document.getElementById('reasons').innerText)",
-                          "why its streams were told")
                 page.wait("/sleeper/.test(document.getElementById('quotas').innerText)",
                           "it stands beside what it may have")
                 if os.environ.get("RMDS_PICTURES"):
@@ -314,6 +313,24 @@ def slow(bed, page):
         finally:
             sleeper.kill()
             bed.command("ur 5000")
+    until("all well again", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1])
+
+
+def told(bed, page):
+    """Why consumers were told states: the publisher has gone, and comes again."""
+    def count():
+        return bed.values("p2ps").get("p2ps.worker.0.toldBecause.sourceDown", 0)
+
+    bed.publisher.kill()
+    bed.publisher.wait()
+    until("that its items are told", lambda: count() >= 100)
+    until("the reason in rmdsmon", lambda: re.search(
+        r"SOURCE-DOWN .*\n(\s+[\d,]+)*\s+[1-9]", monitor(bed, "-print", "MOUNTS")[1]))
+    if page:
+        page.open("http://127.0.0.1:18081/")
+        page.wait("/sourceDown\\s+[1-9]/.test(document.getElementById('reasons').innerText)",
+                  "why streams were told")
+    bed.start_publisher(PUBLISHER)
     until("all well again", lambda: "p2ps.1         ok" in monitor(bed, "-once")[1])
 
 
@@ -621,7 +638,7 @@ def main():
     chain.enter_private_network()
     if os.environ["RMDS_BENCH_NET"] != "private":
         skip("no network namespace of our own")
-    bed = chain.Chain("reference-latency.cnf", LINES, ["-U", 5000, "-tps", 500])
+    bed = chain.Chain("reference-latency.cnf", LINES, PUBLISHER)
     client = page = None
     try:
         client = subprocess.Popen(
@@ -642,6 +659,7 @@ def main():
             figures(bed)
             held_up()
         slow(bed, page)
+        told(bed, page)
         gone(bed, page)
     finally:
         if page:
