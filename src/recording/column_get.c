@@ -6,6 +6,14 @@
 
 #include "forms.h"
 
+void rec_column_get_start(struct rec_get_scratch *scratch)
+{
+    if (scratch->column < REC_STAMP_MAX)
+        return;
+    memset(scratch->last, 0, REC_CHUNK_ITEMS * sizeof(*scratch->last));
+    scratch->column = 0;
+}
+
 /* False: there is no room for them. */
 static bool put(struct rec_get_scratch *scratch, const struct rec_cells *cells, size_t cell,
                 const uint8_t *bytes, size_t length)
@@ -36,7 +44,8 @@ static bool get_bytes(struct rec_planes_out *out, struct rec_get_scratch *scratc
         struct rec_known *last = &scratch->last[cells->item[i]];
         uint64_t token = scratch->residuals[i];
         if (token == 0) {
-            if (last->column != stamp ||
+            if (last->column != stamp || last->number > length ||
+                last->length > length - last->number ||
                 !put(scratch, cells, i, scratch->text + last->number, last->length))
                 return false;
             continue;

@@ -18,7 +18,7 @@ struct rec_get_scratch {
     uint8_t *is_other;
     uint8_t *text;          /* REC_CHUNK_MAX */
     struct rec_known *last; /* REC_CHUNK_ITEMS */
-    uint32_t column;        /* counts */
+    uint32_t column;        /* counts, so that `last` is not cleared for each */
     uint8_t *arena;         /* REC_CHUNK_MAX: bytes of values */
     size_t used, most;      /* of it */
 };
@@ -30,6 +30,9 @@ struct rec_cells {
     const uint16_t *item;
     size_t count;
 };
+
+/* Before the columns of a chunk: clears `last` before the count would wrap. */
+void rec_column_get_start(struct rec_get_scratch *scratch);
 
 /* False: malformed, or more bytes than `most`. */
 bool rec_column_get(struct rec_planes_out *out, struct rec_get_scratch *scratch,

@@ -13,6 +13,14 @@
 #define LOW_PLANES       3u
 #define HIGH_BITS        32u /* what a number costs that is longer than these */
 
+void rec_column_put_start(struct rec_put_scratch *scratch)
+{
+    if (scratch->column < REC_STAMP_MAX)
+        return;
+    memset(scratch->last, 0, (REC_CHUNK_ITEMS + 1u) * sizeof(*scratch->last));
+    scratch->column = 0;
+}
+
 /* ---- the form ---- */
 
 /* Of a sample: how many values are numbers of that form. */

@@ -26,9 +26,12 @@ struct rec_put_scratch {
     uint64_t *numbers, *residuals, *firsts; /* REC_COLUMN_VALUES */
     uint16_t *who;                          /* items of the numbers */
     uint8_t *text;                          /* REC_CHUNK_MAX */
-    struct rec_last *last;                  /* REC_CHUNK_ITEMS */
-    uint32_t column;                        /* counts, so that `last` is never cleared */
+    struct rec_last *last;                  /* REC_CHUNK_ITEMS and one */
+    uint32_t column;                        /* counts, so that `last` is not cleared for each */
 };
+
+/* Before the columns of a chunk: clears `last` before the count would wrap. */
+void rec_column_put_start(struct rec_put_scratch *scratch);
 
 void rec_column_put(struct rec_planes_in *in, struct rec_put_scratch *scratch,
                     const struct rec_values *values);

@@ -20,7 +20,8 @@
 #define REC_SHAPE_HEAD     1024u  /* bytes in front of its fields */
 #define REC_SHAPES_FIELDS  65536u /* of all shapes */
 #define REC_SHAPES_HEADS   65536u
-#define REC_RUN_MAX        8u /* bytes of a head that are one column */
+#define REC_STAMP_MAX      (1u << 31) /* of the count of columns; a chunk has far fewer */
+#define REC_RUN_MAX        8u         /* bytes of a head that are one column */
 
 /* Records that are no message of fields. */
 #define REC_SHAPE_RAW  0u

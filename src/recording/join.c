@@ -458,6 +458,7 @@ int rec_join_chunk(struct rec_join *join, struct rec_packer *packer, uint8_t *ou
     if (!bytes || meta > REC_META_MAX || expanded > REC_CHUNK_MAX ||
         rec_unpack(packer, join->meta, meta, bytes, packed) != MD_OK)
         return MD_ERR_MALFORMED;
+    rec_column_get_start(&join->scratch);
     join->expanded = expanded;
     join->scratch.most = expanded;
     join->out.packer = packer;

@@ -577,6 +577,7 @@ size_t rec_split_chunk(struct rec_split *split, struct rec_packer *packer,
     size_t room = 8 + rec_pack_bound(REC_META_MAX);
 
     clear(split);
+    rec_column_put_start(&split->scratch);
     split->bytes = chunk->bytes;
     split->length = chunk->length;
     if (size <= room || !scan(split, chunk) || split->value_count == 0)

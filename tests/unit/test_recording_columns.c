@@ -12,6 +12,8 @@
 
 #include "base/err.h"
 #include "base/prng.h"
+#include "column_get.h"
+#include "column_put.h"
 #include "forms.h"
 #include "join.h"
 #include "planes.h"
@@ -354,6 +356,56 @@ static void a_file_of_the_version_before_is_read(void **state)
     rec_reader_close(reader);
 }
 
+/* ---- the count of columns ---- */
+
+/* A hostile recording leaves any number and length with an item; then the count comes round. */
+static void what_an_item_had_before_the_count_wraps_is_nothing(void **state)
+{
+    struct world *w = *state;
+    uint8_t meta[64], body[64], text[8] = { 0 }, arena[64], is_other[1], plane[64];
+    uint64_t residuals[1], firsts[1];
+    uint32_t at[1];
+    uint16_t length[1];
+    static const uint16_t item[1] = { 7 };
+    const struct rec_cells cells = { at, length, item, 1 };
+    static const uint64_t numbers[][2] = {
+        { 1ull << 60, 4 }, { 8, 1 }, { 0, 9 }, { UINT64_MAX, 2 }
+    };
+    struct rec_get_scratch scratch = { .residuals = residuals,
+                                       .firsts = firsts,
+                                       .is_other = is_other,
+                                       .text = text,
+                                       .last = calloc(REC_CHUNK_ITEMS, sizeof(struct rec_known)),
+                                       .arena = arena,
+                                       .most = 64 };
+
+    assert_non_null(scratch.last);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        struct rec_planes_in in = { md_wr_init(meta, sizeof(meta)), md_wr_init(body, sizeof(body)),
+                                    w->packer, plane };
+        const uint64_t token = 0; /* the same as before */
+        md_wr_u8(&in.meta, REC_FORM_BYTES);
+        rec_numbers_put(&in, &token, 1);
+        rec_text_put(&in, text, 0);
+        struct rec_planes_out out = { md_rd_init(meta, md_wr_length(&in.meta)),
+                                      md_rd_init(body, md_wr_length(&in.body)), w->packer, plane };
+        scratch.used = 0;
+        scratch.column = UINT32_MAX;
+        scratch.last[7] =
+            (struct rec_known){ .number = numbers[i][0], .length = (uint32_t)numbers[i][1] };
+        assert_false(rec_column_get(&out, &scratch, &cells));
+    }
+    scratch.column = REC_STAMP_MAX - 1;
+    scratch.last[7].column = 1;
+    rec_column_get_start(&scratch);
+    assert_int_equal(scratch.last[7].column, 1);
+    scratch.column = REC_STAMP_MAX;
+    rec_column_get_start(&scratch);
+    assert_int_equal(scratch.column, 0);
+    assert_int_equal(scratch.last[7].column, 0);
+    free(scratch.last);
+}
+
 /* ---- numbers ---- */
 
 static void the_bytes_of_a_number_are_its_only_ones(void **state)
@@ -394,6 +446,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_damaged_description_is_no_description, setup, teardown),
         cmocka_unit_test_setup_teardown(a_chunk_without_fields_has_no_columns, setup, teardown),
         cmocka_unit_test_setup_teardown(a_file_of_the_version_before_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_an_item_had_before_the_count_wraps_is_nothing, setup,
+                                        teardown),
         cmocka_unit_test(the_bytes_of_a_number_are_its_only_ones),
     };
 
