@@ -129,6 +129,9 @@ struct backbone_send attach_sender(struct attach *user);
 /* Make everything queued visible to the sender and wake it if it sleeps. Cheap when nothing is. */
 void attach_flush(struct attach *user);
 
+/* The longest message that may be sent; 0: not attached. */
+size_t attach_message_max(const struct attach *user);
+
 /* Bytes waiting in the outbound ring and its size: rules like "below a half" are made of these. */
 void attach_fill(const struct attach *user, size_t *used, size_t *size);
 

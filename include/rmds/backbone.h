@@ -234,7 +234,9 @@ void rmds_data_init(struct rmds_data *data, size_t size);
 /*
  * 0 if nobody takes it, too: then it costs next to nothing. RMDS_ERROR_FULL: the ring towards rrcpd
  * has no room; nothing was sent, `on_room` follows. An image that finds no room is asked for anew.
- * RMDS_ERROR_RANGE: longer than maxMsgSize or a quarter of the ring.
+ * RMDS_ERROR_RANGE: with key and head longer than maxMsgSize or a quarter of the ring. Nothing was
+ * sent then, and who waits for the image goes on waiting: send it in parts, or end the item. What
+ * cannot be encoded is RMDS_ERROR_RANGE, too: who waits for it is sent away for a second.
  */
 int rmds_offered_image(struct rmds_offered *item, const struct rmds_data *data);
 int rmds_offered_update(struct rmds_offered *item, const struct rmds_data *data);

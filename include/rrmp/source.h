@@ -278,6 +278,8 @@ struct rrmp_part {
 int rrmp_source_image_begin(struct rrmp_source *source, uint64_t now_ns, uint32_t item,
                             const struct rrmp_part *part, size_t length, uint8_t **room);
 void rrmp_source_image_abort(struct rrmp_source *source, uint32_t item);
+/* The image cannot be had now: who waits for it is sent away for a second. */
+void rrmp_source_image_refuse(struct rrmp_source *source, uint64_t now_ns, uint32_t item);
 /* Bytes of images that may still be written in this turn (reset by each tick and input). */
 size_t rrmp_source_image_budget(const struct rrmp_source *source);
 

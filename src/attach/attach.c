@@ -156,6 +156,11 @@ void attach_flush(struct attach *user)
     user->kind->flush(user);
 }
 
+size_t attach_message_max(const struct attach *user)
+{
+    return user->out.map && user->port != 0 ? (size_t)user->message_max : 0;
+}
+
 void attach_fill(const struct attach *user, size_t *used, size_t *size)
 {
     *used = 0;

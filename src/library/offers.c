@@ -18,58 +18,6 @@ enum {
 
 /* ---- items ---- */
 
-void library_offered_due(struct rmds_offered *item)
-{
-    struct library_source *s = &item->offer->backbone->source;
-
-    if (item->is_due)
-        return;
-    item->is_due = true;
-    item->due_next = MD_NIL;
-    if (s->due_last != MD_NIL)
-        ((struct rmds_offered *)md_slots_at(&s->slots, s->due_last))->due_next = item->number;
-    else
-        s->due_first = item->number;
-    s->due_last = item->number;
-}
-
-static void due_remove(struct library_source *s, struct rmds_offered *item)
-{
-    uint32_t before = MD_NIL;
-
-    for (uint32_t n = s->due_first; n != item->number;) {
-        before = n;
-        n = ((struct rmds_offered *)md_slots_at(&s->slots, n))->due_next;
-    }
-    if (before == MD_NIL)
-        s->due_first = item->due_next;
-    else
-        ((struct rmds_offered *)md_slots_at(&s->slots, before))->due_next = item->due_next;
-    if (s->due_last == item->number)
-        s->due_last = before;
-    item->is_due = false;
-}
-
-static void give(struct rmds_offered *item)
-{
-    struct library_source *s = &item->offer->backbone->source;
-
-    if (item->is_due)
-        due_remove(s, item);
-    if (item->source_item != RRMP_ITEM_NONE)
-        s->items[item->source_item] = NULL;
-    free(item->name);
-    item->offer = NULL;
-    md_slots_give(&s->slots, item->number);
-}
-
-void library_offered_give(struct rmds_offered *item)
-{
-    if (item->is_opened && item->offer->options.on_close)
-        item->offer->options.on_close(item->offer->options.owner, item);
-    give(item);
-}
-
 static struct rmds_offered *make(struct rmds_offer *offer, struct rwf_bytes name, uint8_t domain)
 {
     struct library_source *s = &offer->backbone->source;
@@ -93,29 +41,6 @@ static struct rmds_offered *make(struct rmds_offer *offer, struct rwf_bytes name
     memcpy(item->name, name.data, name.length);
     item->name[name.length] = '\0';
     return item;
-}
-
-static bool has_room(const struct rmds_backbone *backbone)
-{
-    size_t used, size;
-
-    attach_fill(backbone->attach, &used, &size);
-    return used <= size / 2;
-}
-
-/* First images, as many as may go in a turn. */
-static void ask_due(struct rmds_backbone *backbone)
-{
-    struct library_source *s = &backbone->source;
-
-    while (s->due_first != MD_NIL && rrmp_source_image_budget(s->source) > 0 &&
-           has_room(backbone)) {
-        struct rmds_offered *item = md_slots_at(&s->slots, s->due_first);
-
-        due_remove(s, item);
-        if (item->offer->options.on_image)
-            item->offer->options.on_image(item->offer->options.owner, item);
-    }
 }
 
 static bool remember(struct library_source *s, uint32_t number, struct rmds_offered *item)
@@ -192,7 +117,7 @@ static void on_wanted(struct rmds_backbone *backbone, const struct rrmp_source_e
         return;
     }
     if (item)
-        give(item);
+        library_offered_free(item);
     (void)rrmp_source_item_close(s->source, backbone->now_ns, event->item, &ending);
 }
 
@@ -205,7 +130,7 @@ static void on_unwanted(struct library_source *s, const struct rrmp_source_event
     if (item->offer->options.on_close)
         item->offer->options.on_close(item->offer->options.owner, item);
     if (!item->is_kept)
-        give(item);
+        library_offered_free(item);
 }
 
 static void on_snapshot(struct rmds_backbone *backbone, const struct rrmp_source_event *event)
@@ -233,11 +158,11 @@ static void on_snapshot(struct rmds_backbone *backbone, const struct rrmp_source
         item->is_opened = offer->options.on_open(offer->options.owner, item);
         if (!item->is_opened) {
             (void)rrmp_source_refuse(s->source, event->ask, &ending);
-            give(item);
+            library_offered_free(item);
             return;
         }
     }
-    offer->options.on_image(offer->options.owner, item);
+    library_offered_ask(item);
 }
 
 static void on_ask_gone(struct library_source *s, uint32_t ask)
@@ -256,8 +181,8 @@ static void on_image(struct library_source *s, uint32_t number)
 {
     struct rmds_offered *item = item_at(s, number);
 
-    if (item && item->offer->options.on_image)
-        item->offer->options.on_image(item->offer->options.owner, item);
+    if (item)
+        library_offered_ask(item);
 }
 
 static void take_event(struct rmds_backbone *backbone, const struct rrmp_source_event *event)
@@ -318,7 +243,7 @@ void library_source_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool
 {
     struct library_source *s = &backbone->source;
 
-    if (s->is_full && has_room(backbone)) {
+    if (s->is_full && library_source_has_room(backbone)) {
         s->is_full = false;
         if (backbone->options.on_room)
             backbone->options.on_room(backbone->options.owner);
@@ -329,7 +254,7 @@ void library_source_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool
     if (now_ns >= rrmp_source_deadline(s->source) || s->due_first != MD_NIL)
         rrmp_source_tick(s->source, now_ns, input_is_empty);
     take_events(backbone);
-    ask_due(backbone);
+    library_source_ask_due(backbone);
 }
 
 uint64_t library_source_deadline(const struct rmds_backbone *backbone)
@@ -338,7 +263,9 @@ uint64_t library_source_deadline(const struct rmds_backbone *backbone)
 
     if (!s->source)
         return RMDS_NEVER;
-    return s->due_first != MD_NIL && has_room(backbone) ? 0 : rrmp_source_deadline(s->source);
+    return s->due_first != MD_NIL && library_source_has_room(backbone)
+               ? 0
+               : rrmp_source_deadline(s->source);
 }
 
 /* ---- services ---- */
@@ -490,7 +417,7 @@ static void forget_items(struct rmds_offer *offer)
             continue;
         if (item->ask != RRMP_ITEM_NONE)
             (void)rrmp_source_refuse(s->source, item->ask, &gone);
-        give(item);
+        library_offered_free(item);
     }
 }
 
@@ -545,7 +472,7 @@ int rmds_offer_add(struct rmds_offer *offer, const char *name, uint8_t domain,
         return MD_ERR_FULL;
     int err = rrmp_source_item_add(s->source, offer->svc, view, &number);
     if ((err != MD_OK && err != MD_ERR_EXISTS) || !remember(s, number, item)) {
-        give(item);
+        library_offered_free(item);
         return err == MD_OK || err == MD_ERR_EXISTS ? MD_ERR_NOMEM : err;
     }
     item->is_kept = true;

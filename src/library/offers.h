@@ -18,8 +18,10 @@ struct rmds_offered {
     void *user;
     char *name;
     uint8_t domain;
-    bool is_due : 1;    /* its first image was not sent yet, and is to be asked for */
+    bool is_due : 1;    /* its image is to be asked for when there is room */
     bool has_image : 1; /* the source asks by itself from then on */
+    bool has_parts : 1; /* of a snapshot: some were sent */
+    bool is_broken : 1; /* a snapshot that cannot be answered any more: its consumer asks anew */
     bool is_kept;       /* broadcast */
     uint32_t due_next;  /* of those that are due, by number */
     bool is_opened;     /* a snapshot that the application was told of: on_close follows */
@@ -47,7 +49,12 @@ struct library_source {
 };
 
 void library_offered_give(struct rmds_offered *item); /* tells the application of its end */
-void library_offered_due(struct rmds_offered *item);  /* its first image is to be asked for */
+void library_offered_free(struct rmds_offered *item);
+void library_offered_due(struct rmds_offered *item); /* its image is asked for in its turn */
+void library_offered_undue(struct rmds_offered *item);
+void library_offered_ask(struct rmds_offered *item); /* for its image, now or when there is room */
+bool library_source_has_room(const struct rmds_backbone *backbone);
+void library_source_ask_due(struct rmds_backbone *backbone);
 void library_source_fini(struct rmds_backbone *backbone);
 void library_source_input(struct rmds_backbone *backbone, uint64_t now_ns,
                           const struct backbone_event *events, size_t count);

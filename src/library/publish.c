@@ -7,8 +7,9 @@
 #include "rmds/rwf.h"
 
 enum {
-    HEAD_MAX = 64, /* of a message, its permission data and text aside */
-    GROUP = 1,     /* all items of a service are one group */
+    HEAD_MAX = 64,   /* of a message, its permission data and text aside */
+    RECORD_MAX = 96, /* around a message, the key's name aside */
+    GROUP = 1,       /* all items of a service are one group */
 };
 
 const char *rmds_offered_name(const struct rmds_offered *item)
@@ -67,6 +68,17 @@ static int outcome(struct library_source *s, int err)
     return err == MD_ERR_STATE ? MD_OK : err; /* nobody takes it */
 }
 
+/* Of a message whose room would be `size` bytes; no ring has room for it, ever. */
+static bool is_too_long(const struct rmds_offered *item, size_t size)
+{
+    const struct attach *attach = item->offer->backbone->attach;
+    size_t message_max = attach_message_max(attach);
+    size_t used, ring;
+
+    attach_fill(attach, &used, &ring);
+    return message_max > 0 && (size > message_max || size > ring / 4);
+}
+
 /* The message into room that was had; 0: it does not fit, and the room goes back. */
 static size_t write_message(uint8_t *room, size_t size, const struct rwf_msg *msg)
 {
@@ -104,6 +116,8 @@ int rmds_offered_update(struct rmds_offered *item, const struct rmds_data *data)
         .payload = d.payload,
     };
     size_t size = d.payload.length + d.perm_data.length + HEAD_MAX;
+    if (is_too_long(item, size + RECORD_MAX))
+        return MD_ERR_RANGE;
     int err = item->ask != RRMP_ITEM_NONE ? MD_ERR_STATE
                                           : rrmp_source_publish_begin(s->source, item->source_item,
                                                                       RRMP_UPDATE, size, &room);
@@ -129,13 +143,21 @@ static struct rwf_msg refresh_of(const struct rmds_offered *item, const struct r
     };
 }
 
-/* The image found no room. */
-static void ask_again(struct rmds_offered *item)
+/* The image found no room, or cannot be written. */
+static void not_sent(struct rmds_offered *item, int err)
 {
-    if (item->has_image)
-        rrmp_source_image_abort(item->offer->backbone->source.source, item->source_item);
-    else
+    struct rrmp_source *source = item->offer->backbone->source.source;
+
+    if (item->ask != RRMP_ITEM_NONE) {
+        item->is_broken = err == MD_ERR_RANGE || item->has_parts;
         library_offered_due(item);
+    } else if (err == MD_ERR_RANGE) {
+        rrmp_source_image_refuse(source, rmds_now(), item->source_item);
+    } else if (item->has_image) {
+        rrmp_source_image_abort(source, item->source_item);
+    } else {
+        library_offered_due(item);
+    }
 }
 
 int rmds_offered_image(struct rmds_offered *item, const struct rmds_data *data)
@@ -154,6 +176,8 @@ int rmds_offered_image(struct rmds_offered *item, const struct rmds_data *data)
                               .code = d.state.code,
                               .group = GROUP };
     size_t size = d.payload.length + d.perm_data.length + d.state.text.length + HEAD_MAX;
+    if (is_too_long(item, size + RECORD_MAX + strlen(item->name)))
+        return MD_ERR_RANGE;
     if (item->ask != RRMP_ITEM_NONE) {
         msg.state.stream_state = RWF_STREAM_NON_STREAMING;
         part.state = (uint8_t)(RWF_STREAM_NON_STREAMING << 3 | d.state.data_state);
@@ -163,8 +187,9 @@ int rmds_offered_image(struct rmds_offered *item, const struct rmds_data *data)
     }
     if (err == MD_OK && room)
         err = send_room(s, room, size, &msg);
-    if (err == MD_ERR_FULL && item->ask == RRMP_ITEM_NONE)
-        ask_again(item);
+    if (err == MD_ERR_FULL || err == MD_ERR_RANGE)
+        not_sent(item, err);
+    item->has_parts |= err == MD_OK;
     if ((err == MD_OK && d.is_last) || err == MD_ERR_STATE)
         item->has_image = true;
     if (err == MD_OK && d.is_last && item->ask != RRMP_ITEM_NONE)
@@ -189,7 +214,8 @@ int rmds_offered_state(struct rmds_offered *item, const struct rwf_state *state)
     uint8_t *room;
     int err;
 
-    if (state->stream_state != RWF_STREAM_OPEN)
+    if (state->stream_state != RWF_STREAM_OPEN ||
+        is_too_long(item, size + 2 * RECORD_MAX + strlen(item->name))) /* a BIND may be before it */
         return MD_ERR_RANGE;
     err = item->ask != RRMP_ITEM_NONE
               ? MD_ERR_STATE

@@ -73,6 +73,20 @@ static void refuse_waiting(struct rrmp_source *source, uint32_t number)
     source_item_settle(source, source->now_ns, number);
 }
 
+void rrmp_source_image_refuse(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
+{
+    if (!source_item_exists(source, number))
+        return;
+    struct source_item *item = source_item_at(source, number);
+    source->now_ns = now_ns;
+    image_reset(source, number);
+    if (item->news & NEWS_IMAGE) {
+        item->news &= (uint8_t)~NEWS_IMAGE;
+        source->image_due_count--;
+    }
+    refuse_waiting(source, number);
+}
+
 /* The BIND of an image by unicast. */
 static int bind_for_image(struct rrmp_source *source, const struct source_item *item,
                           const struct rrmp_part *part, size_t length)
