@@ -65,7 +65,8 @@ static struct rmds_offered *item_at(const struct library_source *s, uint32_t num
     return number < s->item_room ? s->items[number] : NULL;
 }
 
-/* The name in a key; false: the key has more than a name, which no item here has. */
+/* The name in a key; false: the key has more than a name, which no item here has, or a name that is
+ * no string: the application would see the front of it, whatever permissions say of the whole. */
 static bool read_key(const struct rmds_offer *offer, struct rrmp_view bytes, struct rwf_bytes *name,
                      uint8_t *domain)
 {
@@ -75,7 +76,9 @@ static bool read_key(const struct rmds_offer *offer, struct rrmp_view bytes, str
 
     if (itemkey_decode(bytes.bytes, bytes.length, domain, &key, &qos) != RWF_OK ||
         !(key.flags & RWF_KEY_HAS_NAME) || key.name.length == 0 ||
-        key.flags & (RWF_KEY_HAS_FILTER | RWF_KEY_HAS_IDENTIFIER | RWF_KEY_HAS_ATTRIB))
+        memchr(key.name.data, 0, key.name.length) ||
+        key.flags & (RWF_KEY_HAS_NAME_TYPE | RWF_KEY_HAS_FILTER | RWF_KEY_HAS_IDENTIFIER |
+                     RWF_KEY_HAS_ATTRIB))
         return false;
     itemkey_qos_pack(&qos, asked);
     itemkey_qos_pack(&offer->options.qos, ours);

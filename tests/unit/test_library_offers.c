@@ -169,11 +169,27 @@ static void an_image_without_room_does_not_hold_the_turn(void **state)
     }
 }
 
+/* p2ps judges the whole name; the application would see "A". */
+static void a_name_that_is_no_string_is_no_item(void **state)
+{
+    struct app *app = *state;
+
+    ask_as(app, "A\0B", 3, RWF_NAME_RIC, STREAM);
+    ask_as(app, "A\0B", 3, RWF_NAME_RIC, RRMP_REQUEST_IMAGE);
+    ask_as(app, "A", 1, RWF_NAME_RIC + 1, STREAM);
+    turn(app);
+    assert_int_equal(app->opened, 0);
+    ask_as(app, "A", 1, RWF_NAME_RIC, STREAM);
+    turn(app);
+    assert_int_equal(app->opened, 1);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_image_without_room_does_not_hold_the_turn, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(a_name_that_is_no_string_is_no_item, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
