@@ -10,6 +10,7 @@
 #include "dictionary_table.h"
 #include "provider.h"
 #include "rmds/rwf_dictionary.h"
+#include "service.h"
 #include "service_state.h"
 #include "upstream.h"
 
@@ -170,8 +171,10 @@ static void make_ready(struct srcdist_core *core, uint32_t provider)
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
 
     srcdist_provider_set_state(core, provider, SRCDIST_PROVIDER_READY);
-    for (uint32_t i = 0; i < p->offer_count; i++)
+    for (uint32_t i = 0; i < p->offer_count; i++) {
+        srcdist_service_describe_anew(core, p->offers[i].service);
         srcdist_service_refresh_state(core, p->offers[i].service);
+    }
 }
 
 void srcdist_dictionaries_ask(struct srcdist_core *core, uint32_t provider)

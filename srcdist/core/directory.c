@@ -67,6 +67,8 @@ static void apply_state(struct srcdist_core *core, uint32_t provider, struct src
     /* A non-interactive provider cannot be asked: requests are answered from its images. */
     offer->is_accepting = p->kind == SRCDIST_NON_INTERACTIVE || service->is_accepting;
     bool is_usable = offer->is_up && offer->is_accepting;
+    if (was_usable != is_usable)
+        srcdist_service_describe_anew(core, offer->service);
     if (was_usable && !is_usable) {
         srcdist_walk_charge(core, p);
         srcdist_items_orphaned(core, provider, offer->service);
@@ -103,13 +105,14 @@ static int apply_service(struct srcdist_core *core, uint32_t provider,
     if (!offer)
         return MD_OK; /* not one of ours */
     if (service->filters & OMM_FILTER_INFO) {
-        srcdist_service_describe(core, offer->service, provider, service);
         srcdist_description_keep(offer, service);
         offer->accepts_status = service->accepting_consumer_status;
         offer->counts_snapshots = !service->supports_out_of_band_snapshots;
     }
     if (service->filters & OMM_FILTER_STATE)
         apply_state(core, provider, offer, service);
+    if (service->filters & OMM_FILTER_INFO)
+        srcdist_service_describe(core, offer->service, provider, service);
     if (service->filters & OMM_FILTER_LOAD)
         apply_load(core, provider, offer, service);
     uint32_t index = offer->service;

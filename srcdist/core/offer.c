@@ -18,7 +18,7 @@ void srcdist_offer_remove(struct srcdist_core *core, uint32_t provider, struct s
 
     srcdist_description_forget(offer);
     *offer = p->offers[--p->offer_count];
-    srcdist_service_describe_anew(core, service, provider);
+    srcdist_service_describe_anew(core, service);
     srcdist_service_unsay(core, service, provider);
     srcdist_items_orphaned(core, provider, service);
     if (srcdist_service_offerer(core, service) == SRCDIST_NONE)

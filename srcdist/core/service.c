@@ -145,12 +145,28 @@ uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32
 
 /* ---- the description ---- */
 
-static bool is_same_info(const struct omm_service *a, const struct omm_service *b)
+static bool has_paths_of(const struct omm_service *info, const struct omm_service *other)
+{
+    unsigned found = 0;
+
+    for (unsigned i = 0; i < other->path_count; i++) {
+        for (unsigned k = 0; k < info->path_count; k++) {
+            if (rwf_bytes_equal(other->paths[i], info->paths[k])) {
+                found++;
+                break;
+            }
+        }
+    }
+    return found == other->path_count;
+}
+
+/* Apart from the paths: each provider has its own. */
+static bool is_alike(const struct omm_service *a, const struct omm_service *b)
 {
     if (a->capability_count != b->capability_count || a->qos_count != b->qos_count ||
         a->provided_count != b->provided_count || a->used_count != b->used_count ||
-        a->path_count != b->path_count || a->is_source != b->is_source ||
-        !rwf_bytes_equal(a->vendor, b->vendor) || !rwf_bytes_equal(a->item_list, b->item_list) ||
+        a->is_source != b->is_source || !rwf_bytes_equal(a->vendor, b->vendor) ||
+        !rwf_bytes_equal(a->item_list, b->item_list) ||
         memcmp(a->capabilities, b->capabilities, a->capability_count) != 0)
         return false;
     for (unsigned i = 0; i < a->qos_count; i++) {
@@ -165,10 +181,6 @@ static bool is_same_info(const struct omm_service *a, const struct omm_service *
         if (!rwf_bytes_equal(a->used[i], b->used[i]))
             return false;
     }
-    for (unsigned i = 0; i < a->path_count; i++) {
-        if (!rwf_bytes_equal(a->paths[i], b->paths[i]))
-            return false;
-    }
     return true;
 }
 
@@ -177,25 +189,55 @@ bool srcdist_service_is_described(const struct srcdist_core *core, uint32_t serv
 {
     const struct srcdist_service *s = &core->services[service];
 
-    return s->text && is_same_info(&s->info, info);
+    return s->text && is_alike(&s->info, info) && has_paths_of(&s->info, info) &&
+           has_paths_of(info, &s->info); /* in any order */
 }
 
-/* False: who described the service still offers it, and goes before this provider. */
-static bool may_describe(const struct srcdist_core *core, uint32_t service, uint32_t provider)
+/* The provider that described the service, if it still offers it. */
+static const struct srcdist_provider *describer_of(const struct srcdist_core *core,
+                                                   uint32_t service)
 {
     const struct srcdist_service *s = &core->services[service];
 
-    if (s->describer == provider || s->describer == SRCDIST_NONE)
-        return true;
-    const struct srcdist_provider *before = &core->providers[s->describer];
-    if (!before->is_used || before->serial != s->describer_serial ||
-        core->providers[provider].rank < before->rank)
-        return true;
-    for (uint32_t i = 0; i < before->offer_count; i++) {
-        if (before->offers[i].service == service)
-            return false;
+    if (s->describer == SRCDIST_NONE)
+        return NULL;
+    const struct srcdist_provider *p = &core->providers[s->describer];
+    if (!p->is_used || p->serial != s->describer_serial)
+        return NULL;
+    for (uint32_t i = 0; i < p->offer_count; i++) {
+        if (p->offers[i].service == service)
+            return p;
     }
-    return true;
+    return NULL;
+}
+
+/* False: the one that described the service goes before this provider. One that can be used goes
+ * before one that cannot: the path that is told is one that items take. */
+static bool may_describe(const struct srcdist_core *core, uint32_t service, uint32_t provider)
+{
+    const struct srcdist_provider *before = describer_of(core, service);
+    const struct srcdist_provider *p = &core->providers[provider];
+
+    if (!before || before == p)
+        return true;
+    bool is_usable = has_service_up(p, service, false);
+    if (is_usable != has_service_up(before, service, false))
+        return is_usable;
+    return p->rank < before->rank;
+}
+
+/* More than one provider offers it. */
+static bool is_shared(const struct srcdist_core *core, uint32_t service)
+{
+    unsigned count = 0;
+
+    for (uint32_t i = 0; i < core->provider_room; i++) {
+        const struct srcdist_provider *p = &core->providers[i];
+
+        for (uint32_t k = 0; p->is_used && k < p->offer_count; k++)
+            count += p->offers[k].service == service;
+    }
+    return count > 1;
 }
 
 static void note_describer(struct srcdist_core *core, uint32_t service, uint32_t provider)
@@ -223,25 +265,41 @@ void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint3
                               const struct omm_service *info)
 {
     struct srcdist_service *s = &core->services[service];
-    bool is_same = s->text && is_same_info(&s->info, info);
 
     if (!may_describe(core, service, provider)) {
-        if (!is_same)
+        const struct srcdist_provider *before = describer_of(core, service);
+        /* One of a better rank has its turn when it can be used. */
+        if (core->providers[provider].rank >= before->rank &&
+            !(s->text && is_alike(&s->info, info)))
             refuse_description(core, service, provider);
         return;
     }
     note_describer(core, service, provider);
-    if (is_same)
+    if (srcdist_service_is_described(core, service, info))
         return;
     size_t text_size = srcdist_description_size(info);
     uint8_t *text = malloc(text_size + 1);
     if (!text)
         return;
+    /* Consumers know it by its number: who of several describes it does not change that. */
+    uint16_t id = s->text && s->info.id && is_shared(core, service) ? s->info.id : info->id;
     free(s->text);
     s->text = text;
     s->text_length = text_size;
     s->info = srcdist_description_copy(info, text);
+    s->info.id = id;
     s->info.name = rwf_text(s->name);
+}
+
+/* `p` comes before `other` where the description of one of them is taken. */
+static bool goes_before(const struct srcdist_provider *p, const struct srcdist_provider *other,
+                        uint32_t service)
+{
+    bool is_usable = has_service_up(p, service, false);
+
+    if (is_usable != has_service_up(other, service, false))
+        return is_usable;
+    return p->rank < other->rank || (p->rank == other->rank && p->serial < other->serial);
 }
 
 /* The provider that goes before the others that offer the service, and whose description is kept.
@@ -255,11 +313,9 @@ static struct srcdist_offer *next_describer(struct srcdist_core *core, uint32_t 
         struct srcdist_provider *p = &core->providers[i];
         struct srcdist_offer *offer =
             p->is_used && !p->must_go ? srcdist_provider_offer(p, (uint16_t)service) : NULL;
-        const struct srcdist_provider *before = best ? &core->providers[*provider] : NULL;
 
         if (!offer || !offer->description ||
-            (before &&
-             (p->rank > before->rank || (p->rank == before->rank && p->serial > before->serial))))
+            (best && !goes_before(p, &core->providers[*provider], service)))
             continue;
         best = offer;
         *provider = i;
@@ -267,18 +323,16 @@ static struct srcdist_offer *next_describer(struct srcdist_core *core, uint32_t 
     return best;
 }
 
-void srcdist_service_describe_anew(struct srcdist_core *core, uint32_t service, uint32_t gone)
+void srcdist_service_describe_anew(struct srcdist_core *core, uint32_t service)
 {
-    struct srcdist_service *s = &core->services[service];
     uint32_t provider;
-
-    if (s->describer != gone || s->describer_serial != core->providers[gone].serial)
-        return;
     const struct srcdist_offer *offer = next_describer(core, service, &provider);
-    if (!offer)
+
+    if (!offer || !may_describe(core, service, provider))
         return;
     struct omm_service info = offer->description->info;
-    info.id = s->info.id; /* consumers know the service by it */
+    if (core->services[service].text)
+        info.id = core->services[service].info.id; /* consumers know the service by it */
     srcdist_service_describe(core, service, provider, &info);
 }
 

@@ -25,15 +25,16 @@ uint32_t srcdist_service_asked(const struct srcdist_core *core, uint32_t service
 uint32_t srcdist_service_asked_with_room(const struct srcdist_core *core, uint32_t service);
 
 /* INFO of a provider: capabilities and the rest. While the provider that described the service
- * offers it, another one's description is refused, unless that one is of a better rank. */
+ * offers it, another one's description is refused, unless that one is of a better rank, or can be
+ * used when the former cannot. */
 /* True: that is its description. */
 bool srcdist_service_is_described(const struct srcdist_core *core, uint32_t service,
                                   const struct omm_service *info);
 void srcdist_service_describe(struct srcdist_core *core, uint32_t service, uint32_t provider,
                               const struct omm_service *info);
-/* The provider no longer offers the service. If it described it, the next one's description, as it
- * came last, takes the place. */
-void srcdist_service_describe_anew(struct srcdist_core *core, uint32_t service, uint32_t gone);
+/* A provider no longer offers the service, or can be used for it where it could not, or the other
+ * way round: the description of the one that now goes before the others takes the place. */
+void srcdist_service_describe_anew(struct srcdist_core *core, uint32_t service);
 
 /* Keeps LOAD and LINK as the provider sends them, for consumers. */
 void srcdist_service_say(struct srcdist_core *core, uint32_t service, uint32_t provider,

@@ -171,6 +171,8 @@ struct pair_client {
     struct rwf_qos offered[OMM_QOS_MAX]; /* its qualities */
     unsigned offered_count;
     bool offers_range;
+    char path[256];       /* its first path, as told last; "": none */
+    bool is_offered_up;   /* as its state said last */
     uint8_t said[2][128]; /* its LOAD and LINK */
     size_t said_length[2];
     struct omm_rtt rtt; /* the last one */

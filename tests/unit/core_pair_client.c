@@ -192,6 +192,12 @@ static void pair_note_said(struct pair_client *c, const struct omm_service *serv
     c->offered_count = service->qos_count;
     c->offers_range = service->supports_qos_range;
     memcpy(c->offered, service->qos, sizeof(c->offered));
+    if (service->filters & OMM_FILTER_INFO)
+        snprintf(c->path, sizeof(c->path), "%.*s",
+                 service->path_count ? (int)service->paths[0].length : 0,
+                 service->path_count ? (const char *)service->paths[0].data : "");
+    if (service->filters & OMM_FILTER_STATE)
+        c->is_offered_up = service->is_up;
     for (int i = 0; i < 2; i++) {
         assert_true(said[i].length <= sizeof(c->said[i]));
         c->said_length[i] = said[i].length;

@@ -70,25 +70,34 @@ static uint64_t wall_s(void)
     return clock_s;
 }
 
+static const char *site_name = "HQ";
+
 static void tune_site(struct srcdist_core_config *config)
 {
     config->service_forget_ns = PATIENCE;
     config->provider_limit = STRANGERS;
     config->publisher_limit = 64;
-    config->site = "HQ";
+    config->site = site_name;
     config->wall_s = wall_s;
     clock_s = 1000000;
 }
 
-static int setup_site(void **state)
+static struct bed *create_site(const char *name)
 {
     struct bed *bed = calloc(1, sizeof(*bed));
+
+    site_name = name;
 
     assert_non_null(bed);
     bed->pair.tune = tune_site;
     bed->pair.is_id_automatic = true;
     pair_create(&bed->pair, (struct p2ps_core_config){ 0 });
-    *state = bed;
+    return bed;
+}
+
+static int setup_site(void **state)
+{
+    *state = create_site("HQ");
     return 0;
 }
 
@@ -131,17 +140,21 @@ static void grant(struct peer *peer)
     say(peer, &enc);
 }
 
-static void log_in_at(struct peer *peer)
+static void log_in_by(struct peer *peer, unsigned route, const char *host)
 {
     assert_int_equal(srcdist_provider_add(peer->bed->pair.source, peer->bed->pair.now_ns,
-                                          SRCDIST_INTERACTIVE, 1, "hq:14002", &ops, peer,
-                                          &peer->id),
+                                          SRCDIST_INTERACTIVE, route, host, &ops, peer, &peer->id),
                      MD_OK);
     grant(peer);
 }
 
-static void offer(struct peer *peer, const char *name, const char *path, const struct rwf_qos qos[],
-                  uint8_t qos_count)
+static void log_in_at(struct peer *peer)
+{
+    log_in_by(peer, 1, "hq:14002");
+}
+
+static void offer_state(struct peer *peer, const char *name, const char *path,
+                        const struct rwf_qos qos[], uint8_t qos_count, bool service_up)
 {
     uint8_t bytes[4096];
     struct rwf_encoder enc;
@@ -161,7 +174,7 @@ static void offer(struct peer *peer, const char *name, const char *path, const s
         .qos_count = qos_count,
         .paths = { rwf_text(path) },
         .path_count = path[0] != 0,
-        .is_up = true,
+        .is_up = service_up,
         .is_accepting = true,
     };
 
@@ -172,6 +185,12 @@ static void offer(struct peer *peer, const char *name, const char *path, const s
     omm_directory_encode_finish(&enc);
     say(peer, &enc);
     pair_pass(&peer->bed->pair, 200 * PAIR_MS);
+}
+
+static void offer(struct peer *peer, const char *name, const char *path, const struct rwf_qos qos[],
+                  uint8_t qos_count)
+{
+    offer_state(peer, name, path, qos, qos_count, true);
 }
 
 static const struct rwf_qos ticks = { .timeliness = RWF_TIMELINESS_REALTIME,
@@ -211,6 +230,114 @@ static void a_service_whose_path_begins_to_come_back_ends(void **state)
     offer(&peer, "SENT", "HQ,PARIS", &ticks, 1);
     assert_false(is_up(bed, "SENT"));
     assert_null(srcdist_core_check(bed->pair.source));
+}
+
+/* PARIS and LONDON: each takes NEWS from HQ by its first route, from the other one by its second.
+ */
+struct site {
+    struct bed *bed;
+    struct peer hq, other;
+    struct pair_client *watcher; /* of the directory that its p2ps shows */
+};
+
+static void found(struct site *site, const char *name)
+{
+    const struct omm_directory_request request = {
+        .stream_id = 2,
+        .is_streaming = true,
+        .filter = OMM_FILTER_INFO | OMM_FILTER_STATE,
+    };
+
+    *site = (struct site){ .bed = create_site(name) };
+    site->hq = connect_to(site->bed, (struct srcdist_uplink){ .has_qos = false });
+    site->other = site->hq;
+    log_in_by(&site->hq, 1, "hq:14002");
+    log_in_by(&site->other, 2, "other:14002");
+    site->watcher = pair_client(&site->bed->pair, 0);
+    p2ps_client_directory(site->bed->pair.sink, site->bed->pair.now_ns, site->watcher->id,
+                          &request);
+    pair_settle(&site->bed->pair);
+}
+
+static void hear_of(struct site *site, const char *path, bool is_offered_up)
+{
+    if (path[0])
+        offer_state(&site->other, "NEWS", path, &ticks, 1, is_offered_up);
+}
+
+/* Each tells the other what it shows, at the same time, until nothing changes any more. */
+static void talk(struct site *a, struct site *b)
+{
+    for (unsigned i = 0; i < 6; i++) {
+        const struct pair_client of_a = *a->watcher;
+        const struct pair_client of_b = *b->watcher;
+
+        hear_of(a, of_b.path, of_b.is_offered_up);
+        hear_of(b, of_a.path, of_a.is_offered_up);
+    }
+}
+
+static void close_site(struct site *site)
+{
+    void *bed = site->bed;
+
+    assert_null(srcdist_core_check(site->bed->pair.source));
+    teardown(&bed);
+}
+
+static void sites_that_back_each_other_up_do_not_keep_each_other_up(void **state)
+{
+    struct site paris, london;
+
+    (void)state;
+    found(&paris, "PARIS");
+    found(&london, "LONDON");
+    for (unsigned times = 0; times < 2; times++) {
+        offer(&paris.hq, "NEWS", "HQ", &ticks, 1);
+        offer(&london.hq, "NEWS", "HQ", &ticks, 1);
+        talk(&paris, &london);
+        assert_true(paris.watcher->is_offered_up && london.watcher->is_offered_up);
+        assert_string_equal(paris.watcher->path, "HQ,PARIS");
+        assert_string_equal(london.watcher->path, "HQ,LONDON");
+
+        offer_state(&paris.hq, "NEWS", "HQ", &ticks, 1, false); /* one alone: the other helps */
+        talk(&paris, &london);
+        assert_true(paris.watcher->is_offered_up && london.watcher->is_offered_up);
+        assert_string_equal(paris.watcher->path, "HQ,LONDON,PARIS");
+        assert_string_equal(london.watcher->path, "HQ,LONDON");
+
+        offer_state(&london.hq, "NEWS", "HQ", &ticks, 1, false);
+        talk(&paris, &london);
+        assert_false(paris.watcher->is_offered_up || london.watcher->is_offered_up);
+    }
+    assert_int_equal(stats(paris.bed)->descriptions_refused, 0);
+    assert_int_equal(stats(london.bed)->descriptions_refused, 0);
+    close_site(&paris);
+    close_site(&london);
+}
+
+/* The path that is told is that of the best route that has the service, at every moment. */
+static void sites_that_lose_the_service_at_once_are_down(void **state)
+{
+    struct site paris, london;
+
+    (void)state;
+    found(&paris, "PARIS");
+    found(&london, "LONDON");
+    offer(&paris.hq, "NEWS", "HQ", &ticks, 1);
+    offer(&london.hq, "NEWS", "HQ", &ticks, 1);
+    talk(&paris, &london);
+    offer_state(&paris.hq, "NEWS", "HQ", &ticks, 1, false);
+    offer_state(&london.hq, "NEWS", "HQ", &ticks, 1, false);
+    assert_true(is_up(paris.bed, "NEWS") && is_up(london.bed, "NEWS"));
+    talk(&paris, &london);
+    assert_false(is_up(paris.bed, "NEWS") || is_up(london.bed, "NEWS"));
+    offer(&paris.hq, "NEWS", "HQ", &ticks, 1);
+    talk(&paris, &london);
+    assert_true(is_up(paris.bed, "NEWS") && is_up(london.bed, "NEWS"));
+    assert_string_equal(london.watcher->path, "HQ,PARIS,LONDON");
+    close_site(&paris);
+    close_site(&london);
 }
 
 /* ---- what is taken ---- */
@@ -330,6 +457,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_service_whose_path_begins_to_come_back_ends, setup_site,
                                         teardown),
+        cmocka_unit_test(sites_that_back_each_other_up_do_not_keep_each_other_up),
+        cmocka_unit_test(sites_that_lose_the_service_at_once_are_down),
         cmocka_unit_test_setup_teardown(a_service_without_the_quality_is_not_taken, setup_site,
                                         teardown),
         cmocka_unit_test_setup_teardown(requests_have_the_quality_and_the_fields_of_the_route,
