@@ -46,6 +46,11 @@ void library_offered_undue(struct rmds_offered *item)
     item->is_due = false;
 }
 
+bool library_offered_lives(const struct rmds_offered *item, uint32_t serial)
+{
+    return item->offer && item->serial == serial;
+}
+
 void library_offered_free(struct rmds_offered *item)
 {
     struct library_source *s = &item->offer->backbone->source;
@@ -61,9 +66,14 @@ void library_offered_free(struct rmds_offered *item)
 
 void library_offered_give(struct rmds_offered *item)
 {
-    if (item->is_opened && item->offer->options.on_close)
+    uint32_t serial = item->serial;
+    bool is_told = item->is_opened && item->offer->options.on_close;
+
+    item->is_opened = false;
+    if (is_told)
         item->offer->options.on_close(item->offer->options.owner, item);
-    library_offered_free(item);
+    if (library_offered_lives(item, serial))
+        library_offered_free(item);
 }
 
 static void ask(struct rmds_offered *item)

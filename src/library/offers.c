@@ -28,6 +28,7 @@ static struct rmds_offered *make(struct rmds_offer *offer, struct rwf_bytes name
         return NULL;
     item = md_slots_at(&s->slots, number);
     *item = (struct rmds_offered){ .number = number,
+                                   .serial = ++s->last_serial,
                                    .source_item = RRMP_ITEM_NONE,
                                    .ask = RRMP_ITEM_NONE,
                                    .offer = offer,
@@ -86,6 +87,17 @@ static bool read_key(const struct rmds_offer *offer, struct rrmp_view bytes, str
     return memcmp(asked, ours, sizeof(ours)) == 0;
 }
 
+static struct rrmp_ending no_resources(void)
+{
+    static const char text[] = "The source has no room for the item";
+
+    return (struct rrmp_ending){ .state = RWF_STREAM_OPEN << 3 | RWF_DATA_SUSPECT,
+                                 .code = RWF_CODE_NO_RESOURCES,
+                                 .scope = RRMP_REFUSE_LATER,
+                                 .wait_ms = 1000,
+                                 .text = { (const uint8_t *)text, sizeof(text) - 1 } };
+}
+
 static struct rrmp_ending no_such_item(void)
 {
     static const char text[] = "The source has no such item";
@@ -97,6 +109,19 @@ static struct rrmp_ending no_such_item(void)
 }
 
 /* ---- events of the source ---- */
+
+/* False: there is no such item. The application may have ended it by itself, or sent its image. */
+static bool open_first(struct rmds_offer *offer, struct rmds_offered *item)
+{
+    uint32_t serial = item->serial;
+    bool is_there = !offer->options.on_open || offer->options.on_open(offer->options.owner, item);
+
+    if (!library_offered_lives(item, serial))
+        return true;
+    if (is_there && !item->has_image)
+        library_offered_due(item);
+    return is_there;
+}
 
 static void on_wanted(struct rmds_backbone *backbone, const struct rrmp_source_event *event)
 {
@@ -112,12 +137,12 @@ static void on_wanted(struct rmds_backbone *backbone, const struct rrmp_source_e
         return;
     }
     if (offer && !event->is_private && !offer->options.is_broadcast &&
-        read_key(offer, event->key, &name, &domain))
+        read_key(offer, event->key, &name, &domain)) {
         item = make(offer, name, domain);
-    if (item && remember(s, event->item, item) &&
-        (!offer->options.on_open || offer->options.on_open(offer->options.owner, item))) {
-        library_offered_due(item);
-        return;
+        if (!item || !remember(s, event->item, item))
+            ending = no_resources();
+        else if (open_first(offer, item))
+            return;
     }
     if (item)
         library_offered_free(item);
@@ -130,9 +155,10 @@ static void on_unwanted(struct library_source *s, const struct rrmp_source_event
 
     if (!item)
         return;
+    uint32_t serial = item->serial;
     if (item->offer->options.on_close)
         item->offer->options.on_close(item->offer->options.owner, item);
-    if (!item->is_kept)
+    if (library_offered_lives(item, serial) && !item->is_kept)
         library_offered_free(item);
 }
 
@@ -148,18 +174,25 @@ static void on_snapshot(struct rmds_backbone *backbone, const struct rrmp_source
                     read_key(offer, event->key, &name, &domain) &&
                     (!offer->options.is_broadcast || event->item != RRMP_ITEM_NONE);
 
-    if (is_there)
+    if (is_there) {
         item = make(offer, name, domain);
+        ending = item ? ending : no_resources();
+    }
     if (!item) {
         (void)rrmp_source_refuse(s->source, event->ask, &ending);
         return;
     }
     item->ask = event->ask;
+    uint32_t serial = item->serial;
     if (event->item != RRMP_ITEM_NONE && item_at(s, event->item)) {
         item->user = item_at(s, event->item)->user;
     } else if (offer->options.on_open) {
-        item->is_opened = offer->options.on_open(offer->options.owner, item);
-        if (!item->is_opened) {
+        bool is_opened = offer->options.on_open(offer->options.owner, item);
+
+        if (!library_offered_lives(item, serial))
+            return; /* ended, or answered */
+        item->is_opened = is_opened;
+        if (!is_opened) {
             (void)rrmp_source_refuse(s->source, event->ask, &ending);
             library_offered_free(item);
             return;
@@ -345,6 +378,8 @@ static int make_source(struct rmds_backbone *backbone)
                         &s->memory);
     if (err == MD_OK)
         err = rrmp_source_create(&config, &s->source);
+    if (err != MD_OK)
+        md_slots_fini(&s->slots);
     if (err == MD_OK && attach_self(backbone->attach, &up.session, &up.dst_port))
         (void)rrmp_source_input(s->source, rmds_now(), &up, 1);
     return err;

@@ -14,6 +14,7 @@ struct rmds_offered {
     uint32_t number;
     uint32_t source_item; /* RRMP_ITEM_NONE: a snapshot */
     uint32_t ask;         /* of a snapshot */
+    uint32_t serial;      /* of all that were: a callback may end an item, and make another of it */
     struct rmds_offer *offer;
     void *user;
     char *name;
@@ -42,6 +43,7 @@ struct library_source {
     struct rmds_offer *offers[LIBRARY_OFFERS_MAX]; /* by svc */
     struct md_slots slots;
     size_t memory;
+    uint32_t last_serial;
     struct rmds_offered **items; /* by number of the source */
     uint32_t item_room;
     uint32_t due_first, due_last;
@@ -49,6 +51,8 @@ struct library_source {
 };
 
 void library_offered_give(struct rmds_offered *item); /* tells the application of its end */
+/* After a callback: it is still the item that it was. */
+bool library_offered_lives(const struct rmds_offered *item, uint32_t serial);
 void library_offered_free(struct rmds_offered *item);
 void library_offered_due(struct rmds_offered *item); /* its image is asked for in its turn */
 void library_offered_undue(struct rmds_offered *item);

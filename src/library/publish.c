@@ -242,6 +242,8 @@ int rmds_offered_end(struct rmds_offered *item, const struct rwf_state *state)
     err = item->ask != RRMP_ITEM_NONE
               ? rrmp_source_refuse(s->source, item->ask, &ending)
               : rrmp_source_item_close(s->source, rmds_now(), item->source_item, &ending);
+    if (err == MD_ERR_NOT_FOUND)
+        err = MD_OK; /* nobody waits any more */
     if (err == MD_OK)
         library_offered_give(item);
     return outcome(s, err);

@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -184,12 +185,77 @@ static void a_name_that_is_no_string_is_no_item(void **state)
     assert_int_equal(app->opened, 1);
 }
 
+static uint32_t items_now(const struct app *app)
+{
+    return app->backbone->source.slots.count;
+}
+
+static void callbacks_may_end_their_item(void **state)
+{
+    struct app *app = *state;
+
+    app->ends_in_open = true;
+    for (int refuses = 0; refuses < 2; refuses++) {
+        app->refuses = refuses;
+        ask(app, "A", STREAM);
+        ask(app, "B", RRMP_REQUEST_IMAGE);
+        turn(app);
+        assert_int_equal(items_now(app), 0);
+    }
+    assert_int_equal(app->opened, 4);
+    assert_int_equal(app->images + app->closed, 0);
+    app->ends_in_open = app->refuses = false;
+    app->sends_in_open = app->ends_in_close = true;
+    ask(app, "A", STREAM);
+    ask(app, "B", STREAM);
+    turn(app);
+    assert_int_equal(items_now(app), 2);
+    for (uint64_t s = 1; s < 200 && items_now(app) > 0; s++) /* its consumer is silent: it died */
+        library_source_settle(app->backbone, rmds_now() + s * 1000000000, true);
+    assert_int_equal(app->closed, 2);
+    assert_int_equal(items_now(app), 0);
+}
+
+/* A snapshot that found no room is asked for again, and goes with its consumer. */
+static void a_snapshot_waits_for_room(void **state)
+{
+    struct app *app = *state;
+
+    ask(app, "A", RRMP_REQUEST_IMAGE);
+    for (int i = 1; i < 10; i++) {
+        turn(app);
+        assert_true(app->images >= i);
+    }
+    assert_int_equal(app->opened, 1);
+    event(app, &(struct backbone_event){ .type = BACKBONE_DETACHED });
+    turn(app);
+    assert_int_equal(items_now(app), 0);
+    assert_int_equal(app->closed, 1);
+}
+
+static void more_items_than_may_be_are_not_opened(void **state)
+{
+    struct app *app = *state;
+    char name[8];
+
+    for (int i = 0; i < MAX + 5; i++) {
+        snprintf(name, sizeof(name), "I%d", i);
+        ask(app, name, i % 2 ? STREAM : RRMP_REQUEST_IMAGE);
+    }
+    turn(app);
+    assert_int_equal(app->opened, MAX);
+    assert_int_equal(items_now(app), MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(an_image_without_room_does_not_hold_the_turn, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_name_that_is_no_string_is_no_item, setup, teardown),
+        cmocka_unit_test_setup_teardown(callbacks_may_end_their_item, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_snapshot_waits_for_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(more_items_than_may_be_are_not_opened, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
