@@ -13,4 +13,8 @@ size_t md_text_printable(const char *text, size_t length);
 /* True: all of it is UTF-8, and no control character, also none of those of eight bits. */
 bool md_text_is_plain(const char *text, size_t length);
 
+#define MD_TEXT_DOTTED_MAX 200u
+/* For a terminal: what is no printable ASCII as a dot, cut off at so many bytes. Returns out. */
+const char *md_text_dotted(const void *text, size_t length, char out[MD_TEXT_DOTTED_MAX + 1]);
+
 #endif

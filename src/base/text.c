@@ -50,3 +50,14 @@ bool md_text_is_plain(const char *text, size_t length)
     }
     return true;
 }
+
+const char *md_text_dotted(const void *text, size_t length, char out[MD_TEXT_DOTTED_MAX + 1])
+{
+    const uint8_t *from = text;
+    size_t n = 0;
+
+    for (; n < length && n < MD_TEXT_DOTTED_MAX; n++)
+        out[n] = from[n] < 0x20 || from[n] >= 0x7f ? '.' : (char)from[n];
+    out[n] = 0;
+    return out;
+}

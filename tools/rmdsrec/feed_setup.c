@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "feed.h"
 #include "omm/directory.h"
 #include "omm/item.h"
@@ -75,6 +76,7 @@ static void on_login(struct feed *feed, const struct rwf_msg *msg)
 {
     bool has_state = msg->msg_class == RWF_CLASS_REFRESH ||
                      (msg->msg_class == RWF_CLASS_STATUS && msg->flags & RWF_STATUS_HAS_STATE);
+    char text[MD_TEXT_DOTTED_MAX + 1];
 
     if (!has_state)
         return;
@@ -86,9 +88,9 @@ static void on_login(struct feed *feed, const struct rwf_msg *msg)
         ask_directory(feed);
         return;
     }
-    fprintf(stderr, PROGRAM ": login %s: %s %.*s\n",
-            feed->state == FEED_LOGIN ? "refused" : "closed", rwf_state_code_name(msg->state.code),
-            (int)msg->state.text.length, (const char *)msg->state.text.data);
+    fprintf(stderr, PROGRAM ": login %s: %s %s\n", feed->state == FEED_LOGIN ? "refused" : "closed",
+            rwf_state_code_name(msg->state.code),
+            md_text_dotted(msg->state.text.data, msg->state.text.length, text));
     if (msg->state.stream_state == RWF_STREAM_CLOSED)
         feed_stop(feed);
     else

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "csv.h"
 #include "dictionary.h"
 #include "disk.h"
@@ -58,8 +59,10 @@ static bool is_word(struct rwf_bytes cell, const char *word)
 
 static int wrong(const struct importer *importer, const char *what, struct rwf_bytes cell)
 {
-    fprintf(stderr, PROGRAM ": line %" PRIu64 ": %s: \"%.*s\"\n", importer->csv.line, what,
-            (int)(cell.length < 200 ? cell.length : 200), (const char *)cell.data);
+    char text[MD_TEXT_DOTTED_MAX + 1];
+
+    fprintf(stderr, PROGRAM ": line %" PRIu64 ": %s: \"%s\"\n", importer->csv.line, what,
+            md_text_dotted(cell.data, cell.length, text));
     return REC_FILE;
 }
 

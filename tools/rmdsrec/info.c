@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "rec.h"
 #include "rmds/rwf.h"
 #include "source.h"
@@ -57,15 +58,15 @@ static void count(struct rec_cursor *cursor, struct tally *tally)
 
 static void print_head(const struct rec_facts *facts)
 {
-    char time[32];
+    char time[32], name[MD_TEXT_DOTTED_MAX + 1];
 
     if (facts->has_info) {
         source_print_time(facts->info.wall_ns, time);
-        printf("begun       %s by %.*s, file %u of its series\n", time,
-               (int)facts->info.program.length, (const char *)facts->info.program.data,
+        printf("begun       %s by %s, file %u of its series\n", time,
+               md_text_dotted(facts->info.program.data, facts->info.program.length, name),
                facts->info.part + 1);
-        printf("source      %.*s\n", (int)facts->info.source.length,
-               (const char *)facts->info.source.data);
+        printf("source      %s\n",
+               md_text_dotted(facts->info.source.data, facts->info.source.length, name));
     }
     printf("ended       %s\n", facts->is_ended ? "in good order" : "not: it was cut off");
     if (facts->chunks == 0)
@@ -83,6 +84,7 @@ static void print_items(const struct rec_reader *reader, uint32_t highest)
         unsigned count;
     } groups[64] = { { NULL, 0 } };
     size_t used = 0;
+    char name[MD_TEXT_DOTTED_MAX + 1];
 
     for (uint32_t i = 1; i <= highest; i++) {
         const struct rec_key *key = rec_reader_item(reader, i);
@@ -99,8 +101,8 @@ static void print_items(const struct rec_reader *reader, uint32_t highest)
         groups[g].count++;
     }
     for (size_t g = 0; g < used; g++)
-        printf("items       %u of %.*s, domain %u\n", groups[g].count,
-               (int)groups[g].key->service.length, (const char *)groups[g].key->service.data,
+        printf("items       %u of %s, domain %u\n", groups[g].count,
+               md_text_dotted(groups[g].key->service.data, groups[g].key->service.length, name),
                groups[g].key->domain);
 }
 

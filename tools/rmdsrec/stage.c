@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 #include "omm/item.h"
 #include "omm/login.h"
 #include "words.h"
@@ -153,6 +154,7 @@ static void answer_login(struct listener *listener, const struct rwf_msg *msg)
     struct stage *stage = listener->stage;
     struct omm_login_request request;
     struct rwf_encoder enc;
+    char user[MD_TEXT_DOTTED_MAX + 1];
 
     if (omm_login_request_decode(msg, &request) != RWF_OK) {
         const struct rwf_state state = { .stream_state = RWF_STREAM_CLOSED,
@@ -177,9 +179,9 @@ static void answer_login(struct listener *listener, const struct rwf_msg *msg)
         .support_batch = 1,
     };
     if (!listener->is_logged_in)
-        fprintf(stderr, PROGRAM ": %s logged in as %.*s\n",
-                client_session_peer(link_session(listener->link)), (int)request.user.length,
-                (const char *)request.user.data);
+        fprintf(stderr, PROGRAM ": %s logged in as %s\n",
+                client_session_peer(link_session(listener->link)),
+                md_text_dotted(request.user.data, request.user.length, user));
     listener->is_logged_in = true;
     if (request.no_refresh)
         return;

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "omm/directory.h"
 #include "omm/item.h"
 #include "omm/login.h"
@@ -25,6 +26,7 @@ void sds_answer_login(struct client *client, const struct rwf_msg *msg)
     struct sds *sds = client->sds;
     struct omm_login_request request;
     struct rwf_encoder enc;
+    char user[MD_TEXT_DOTTED_MAX + 1];
 
     if (omm_login_request_decode(msg, &request) != RWF_OK) {
         sds_send_status(client, msg->stream_id, RWF_DOMAIN_LOGIN, false, RWF_STREAM_CLOSED,
@@ -48,9 +50,9 @@ void sds_answer_login(struct client *client, const struct rwf_msg *msg)
         .support_batch = 1,
     };
     if (!client->is_logged_in)
-        fprintf(stderr, "sink_driven_src: %s logged in as %.*s\n",
-                client_session_peer(link_session(client->link)), (int)request.user.length,
-                (const char *)request.user.data);
+        fprintf(stderr, "sink_driven_src: %s logged in as %s\n",
+                client_session_peer(link_session(client->link)),
+                md_text_dotted(request.user.data, request.user.length, user));
     client->is_logged_in = true;
     client->login_stream = request.stream_id;
     if (request.no_refresh)
