@@ -72,6 +72,21 @@ static bool is_set(const struct md_option *option)
     }
 }
 
+/* The words behind the socket, a blank between them; false: they are too long. */
+static bool join_tells(const struct md_option_list *given, struct words *words)
+{
+    size_t used = 0;
+
+    for (size_t i = 2; i < given->count; i++) {
+        int length = snprintf(words->tells + used, sizeof(words->tells) - used, "%s%s",
+                              i > 2 ? " " : "", given->item[i]);
+        if (length < 0 || (size_t)length >= sizeof(words->tells) - used)
+            return false;
+        used += (size_t)length;
+    }
+    return true;
+}
+
 static int run(const struct row *rows, size_t count, const struct md_option_list *given,
                struct words *words)
 {
@@ -87,10 +102,8 @@ static int run(const struct row *rows, size_t count, const struct md_option_list
                                                : "one file is named behind",
                          VERBS[v].name);
     words->file = given->item[1];
-    for (size_t i = 2; i < given->count; i++)
-        strncat(strncat(words->tells, i > 2 ? " " : "",
-                        sizeof(words->tells) - 1 - strlen(words->tells)),
-                given->item[i], sizeof(words->tells) - 1 - strlen(words->tells));
+    if (!join_tells(given, words))
+        return rec_usage("a command has 1,000 bytes at most", NULL);
     for (size_t i = 0; i < count; i++) {
         if (!(rows[i].verbs & VERBS[v].verb) && is_set(&rows[i].option)) {
             fprintf(stderr, PROGRAM ": -%s is no option of %s; -help lists the options\n",

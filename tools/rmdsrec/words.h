@@ -21,7 +21,7 @@ struct words {
     const char *port, *address, *speed, *id, *as, *wait_items, *max_buffers; /* replay */
     const char *csv;                                                         /* import */
     const char *control; /* replay: path of the socket */
-    char tells[1002];    /* tell: the words behind the socket */
+    char tells[1001];    /* tell: the words behind the socket; a console takes 1,000 bytes */
     bool loops, ends, takes_input;
     const char *dict;
     struct md_option_list services;
