@@ -41,3 +41,9 @@ int csv_next(struct csv *csv)
         at = take_cell(at, &csv->cells[count], &more);
     return count == CSV_CELLS && !more ? 1 : MD_ERR_MALFORMED;
 }
+
+bool csv_has_text(unsigned type)
+{
+    return (type >= RWF_TYPE_INT && type <= RWF_TYPE_DATETIME) || type == RWF_TYPE_ENUM ||
+           type == RWF_TYPE_ASCII || type == RWF_TYPE_UTF8 || type == RWF_TYPE_RMTES;
+}

@@ -5,9 +5,10 @@
 
 #include <stdio.h>
 
+#include "recording/format.h"
 #include "rmds/rwf.h"
 
-#define CSV_LINE_MAX 140000u
+#define CSV_LINE_MAX (2 * REC_MESSAGE_MAX + 8192) /* the longest message, as digits */
 #define CSV_CELLS    8u
 
 struct csv {
@@ -19,5 +20,7 @@ struct csv {
 
 /* 1 with a row, 0 at the end, MD_ERR_MALFORMED: not eight cells, MD_ERR_RANGE: a line too long. */
 int csv_next(struct csv *csv);
+/* Whether values of this (base) type are text in a cell; those of others are hexadecimal digits. */
+bool csv_has_text(unsigned type);
 
 #endif

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "csv.h"
 #include "dictionary.h"
 #include "itemlist.h"
 #include "rec.h"
@@ -14,7 +15,7 @@
 #include "rmds/rwf_rmtes.h"
 #include "source.h"
 
-#define TEXT_MAX 66000u
+#define TEXT_MAX 200000u /* of the longest field, 65,535 bytes of RMTES, as UTF-8 */
 
 struct exporter {
     struct source source;
@@ -51,27 +52,58 @@ static void put_text(FILE *out, const char *text, size_t length)
         (void)fputc('"', out);
 }
 
-static void put_line(struct exporter *exporter, const char *field, const char *value, size_t length)
+/* All of a line in front of its value. */
+static void start_line(struct exporter *exporter, const char *field)
 {
     fprintf(exporter->out, "%s,", exporter->time);
     put_text(exporter->out, (const char *)exporter->service.data, exporter->service.length);
     (void)fputc(',', exporter->out);
     put_text(exporter->out, (const char *)exporter->item.data, exporter->item.length);
     fprintf(exporter->out, ",%u,%s,%s,", exporter->domain, exporter->kind, field);
+}
+
+static void put_line(struct exporter *exporter, const char *field, const char *value, size_t length)
+{
+    start_line(exporter, field);
     put_text(exporter->out, value, length);
     (void)fputc('\n', exporter->out);
 }
 
-static size_t put_hex(struct rwf_bytes bytes, char *out, size_t size)
+/* All of it, however long. */
+static void put_hex_line(struct exporter *exporter, const char *field, const char *before,
+                         struct rwf_bytes bytes)
 {
-    size_t n = 0;
+    static const char digits[] = "0123456789abcdef";
 
-    for (size_t i = 0; i < bytes.length && n + 3 <= size; i++)
-        n += (size_t)snprintf(out + n, size - n, "%02x", bytes.data[i]);
-    return n;
+    start_line(exporter, field);
+    (void)fputs(before, exporter->out);
+    for (size_t i = 0; i < bytes.length; i++) {
+        (void)fputc(digits[bytes.data[i] >> 4], exporter->out);
+        (void)fputc(digits[bytes.data[i] & 15], exporter->out);
+    }
+    (void)fputc('\n', exporter->out);
 }
 
 /* ---- values ---- */
+
+/* Whether import reads it back. */
+static bool is_readable(unsigned type, struct rwf_bytes text)
+{
+    struct rwf_value value;
+
+    switch (type) {
+    case RWF_TYPE_REAL:
+        return rwf_real_from_text(text, &value.real) >= 0;
+    case RWF_TYPE_DATE:
+        return rwf_date_from_text(text, &value.date) >= 0;
+    case RWF_TYPE_TIME:
+        return rwf_time_from_text(text, &value.time) >= 0;
+    case RWF_TYPE_DATETIME:
+        return rwf_datetime_from_text(text, &value.datetime) >= 0;
+    default:
+        return true;
+    }
+}
 
 static size_t text_of(const struct rwf_value *value, char *out, size_t size)
 {
@@ -100,13 +132,10 @@ static size_t text_of(const struct rwf_value *value, char *out, size_t size)
     case RWF_TYPE_RMTES:
         (void)rwf_rmtes_to_utf8(value->bytes.data, value->bytes.length, out, size, &length);
         return length;
-    case RWF_TYPE_ASCII:
-    case RWF_TYPE_UTF8:
+    default: /* text */
         length = value->bytes.length < size ? value->bytes.length : size;
         memcpy(out, value->bytes.data, length);
         return length;
-    default:
-        return put_hex(value->bytes, out, size);
     }
 }
 
@@ -114,18 +143,24 @@ static void put_field(struct exporter *exporter, const struct rwf_field *field)
 {
     const struct rwf_field_def *def =
         exporter->dictionary ? rwf_dictionary_field(exporter->dictionary, field->id) : NULL;
-    unsigned type = field->type ? field->type : def ? def->rwf_type : 0;
+    unsigned type = rwf_type_base(field->type ? field->type : def ? def->rwf_type : 0);
     struct rwf_value value = { .type = 0 };
-    char name[16];
-    size_t length;
+    char number[16];
+    const char *name = def ? def->name : number;
 
-    snprintf(name, sizeof(name), "%d", field->id);
-    if (type != 0 && !rwf_type_is_container(type) &&
-        rwf_value_decode(type, field->content, &value) >= 0)
-        length = text_of(&value, exporter->text, sizeof(exporter->text));
-    else
-        length = put_hex(field->content, exporter->text, sizeof(exporter->text));
-    put_line(exporter, def ? def->name : name, exporter->text, length);
+    snprintf(number, sizeof(number), "%d", field->id);
+    if (!csv_has_text(type)) {
+        put_hex_line(exporter, name, "", field->content);
+        return;
+    }
+    if (rwf_value_decode(type, field->content, &value) >= 0) {
+        size_t length = text_of(&value, exporter->text, sizeof(exporter->text));
+        if (is_readable(type, rwf_bytes((const uint8_t *)exporter->text, length))) {
+            put_line(exporter, name, exporter->text, length);
+            return;
+        }
+    }
+    put_hex_line(exporter, name, "0x", field->content);
 }
 
 static void put_payload(struct exporter *exporter, const struct rwf_msg *msg)
@@ -135,9 +170,8 @@ static void put_payload(struct exporter *exporter, const struct rwf_msg *msg)
     int rc;
 
     if (msg->container != RWF_TYPE_FIELD_LIST) {
-        size_t length = put_hex(msg->payload, exporter->text, sizeof(exporter->text));
-        if (length > 0)
-            put_line(exporter, rwf_type_name(msg->container), exporter->text, length);
+        if (msg->payload.length > 0)
+            put_hex_line(exporter, rwf_type_name(msg->container), "", msg->payload);
         return;
     }
     rc = rwf_field_list_decode(msg->payload, NULL, &list);

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -16,7 +17,7 @@
 #include "recording/images.h"
 
 #define MESSAGE_MAX   (1u << 20)
-#define PART_MAX      20000u
+#define TEXT_MAX      32767u /* of a state */
 #define FIELDS_MAX    4096u
 #define CHUNKS        16u
 #define IMAGE_NS      (60 * MD_NS_PER_S)
@@ -47,7 +48,7 @@ struct importer {
     bool had[65536]; /* fields of the message */
     uint16_t ids[FIELDS_MAX];
     uint32_t id_count;
-    char text[256]; /* of its state */
+    char text[TEXT_MAX]; /* of its state */
     uint8_t bytes[CSV_LINE_MAX];
     uint8_t message[MESSAGE_MAX];
 };
@@ -130,8 +131,9 @@ static bool read_state(struct importer *importer, struct rwf_bytes cell)
     unsigned stream = find_name(rwf_stream_state_name, STATES_MAX, words[0]);
     unsigned data = find_name(rwf_data_state_name, STATES_MAX, words[1]);
     unsigned code = find_name(rwf_state_code_name, CODES_MAX, words[2]);
-    size_t length = cell.length - at < sizeof(importer->text) ? cell.length - at : 0;
-    if (stream == STATES_MAX || data == STATES_MAX || code == CODES_MAX)
+    size_t length = cell.length - at;
+    if (length > sizeof(importer->text) || stream == STATES_MAX || data == STATES_MAX ||
+        code == CODES_MAX)
         return false;
     memcpy(importer->text, cell.data + at, length);
     state->stream_state = (uint8_t)stream;
@@ -180,24 +182,37 @@ static struct rwf_bytes as_rmtes(struct importer *importer, struct rwf_bytes tex
     return rwf_bytes(importer->bytes, text.length + sizeof(utf8));
 }
 
-static bool read_number(struct rwf_bytes cell, unsigned type, struct rwf_value *value)
+static bool read_int(struct rwf_bytes cell, int64_t *out)
+{
+    bool is_negative = cell.length > 0 && cell.data[0] == '-';
+    uint64_t number;
+
+    if (!read_uint(rwf_bytes(cell.data + is_negative, cell.length - is_negative), &number) ||
+        number > (uint64_t)INT64_MAX + is_negative)
+        return false;
+    *out = (int64_t)(is_negative ? 0 - number : number);
+    return true;
+}
+
+/* As it is printed: decimal, "inf" or "nan". */
+static bool read_float(struct rwf_bytes cell, unsigned type, struct rwf_value *value)
 {
     char text[64], *end;
 
-    if (cell.length >= sizeof(text))
+    if (cell.length == 0 || cell.length >= sizeof(text) || cell.data[0] == ' ' ||
+        memchr(cell.data, 'x', cell.length) || memchr(cell.data, 'X', cell.length))
         return false;
     memcpy(text, cell.data, cell.length);
     text[cell.length] = 0;
     errno = 0;
-    if (type == RWF_TYPE_INT)
-        value->i = strtoll(text, &end, 10);
-    else if (type == RWF_TYPE_UINT || type == RWF_TYPE_ENUM)
-        value->u = strtoull(text, &end, 10);
-    else if (type == RWF_TYPE_FLOAT)
-        value->f = strtof(text, &end);
+    double number = type == RWF_TYPE_FLOAT ? (double)strtof(text, &end) : strtod(text, &end);
+    if (end == text || *end != 0 || (errno != 0 && !isfinite(number))) /* not: very small */
+        return false;
+    if (type == RWF_TYPE_FLOAT)
+        value->f = (float)number;
     else
-        value->d = strtod(text, &end);
-    return errno == 0 && *end == 0;
+        value->d = number;
+    return true;
 }
 
 /* False: it is no value of the type. */
@@ -209,11 +224,14 @@ static bool read_value(struct importer *importer, unsigned type, struct rwf_byte
         return true;
     switch (type) {
     case RWF_TYPE_INT:
+        return read_int(cell, &value->i);
     case RWF_TYPE_UINT:
+        return read_uint(cell, &value->u);
     case RWF_TYPE_ENUM:
+        return read_uint(cell, &value->u) && value->u <= UINT16_MAX;
     case RWF_TYPE_FLOAT:
     case RWF_TYPE_DOUBLE:
-        return read_number(cell, type, value);
+        return read_float(cell, type, value);
     case RWF_TYPE_REAL:
         return rwf_real_from_text(cell, &value->real) >= 0;
     case RWF_TYPE_DATE:
@@ -230,8 +248,26 @@ static bool read_value(struct importer *importer, unsigned type, struct rwf_byte
         value->bytes = cell;
         return true;
     default:
-        return read_hex(importer, cell, &value->bytes);
+        return false;
     }
+}
+
+static bool is_text(unsigned type)
+{
+    return type == RWF_TYPE_RMTES || type == RWF_TYPE_ASCII || type == RWF_TYPE_UTF8;
+}
+
+/* The bytes of a field without text in a cell, or that stand there as "0x..." because they are no
+ * value of its type. */
+static bool read_bytes(struct importer *importer, const struct rwf_field_def *def,
+                       struct rwf_bytes cell, struct rwf_bytes *out)
+{
+    bool has_mark = cell.length > 2 && cell.data[0] == '0' && cell.data[1] == 'x';
+    bool has_text = def && csv_has_text(def->rwf_type);
+
+    if (has_mark && !(has_text && is_text(def->rwf_type)))
+        return read_hex(importer, rwf_bytes(cell.data + 2, cell.length - 2), out);
+    return !has_text && read_hex(importer, cell, out);
 }
 
 /* ---- messages ---- */
@@ -249,7 +285,8 @@ static int finish(struct importer *importer)
         rwf_msg_finish(&importer->enc);
     else
         rwf_msg_encode(&importer->enc, &importer->msg);
-    if (rwf_encoder_error(&importer->enc) != RWF_OK)
+    if (rwf_encoder_error(&importer->enc) != RWF_OK ||
+        rwf_encoder_bytes(&importer->enc).length > REC_MESSAGE_MAX)
         return wrong(importer, "the message in front of it cannot be made",
                      rwf_text(importer->head));
     rec_keeper_message(importer->keeper, importer->now, importer->number,
@@ -327,35 +364,46 @@ static unsigned container_of(struct rwf_bytes name)
     return 0;
 }
 
+/* A name of the dictionary, or a number (*def is NULL then); false: it is none. */
+static bool find_field(const struct importer *importer, struct rwf_bytes name,
+                       const struct rwf_field_def **def, int16_t *id)
+{
+    int64_t number;
+
+    *def = rwf_dictionary_field_named(importer->dictionary, (const char *)name.data, name.length);
+    if (*def) {
+        *id = (int16_t)(*def)->fid;
+        return true;
+    }
+    if (!read_int(name, &number) || number < INT16_MIN || number > INT16_MAX)
+        return false;
+    *id = (int16_t)number;
+    return true;
+}
+
 static int add_field(struct importer *importer)
 {
     struct rwf_bytes name = importer->csv.cells[FIELD], cell = importer->csv.cells[VALUE];
-    const struct rwf_field_def *def =
-        rwf_dictionary_field_named(importer->dictionary, (const char *)name.data, name.length);
-    unsigned container = def ? 0 : container_of(name);
+    const struct rwf_field_def *def;
     struct rwf_value value;
     struct rwf_bytes bytes;
-    uint64_t number = 0;
-    bool is_negative = name.length > 1 && name.data[0] == '-';
+    int16_t id;
 
-    if (container != 0)
-        return add_container(importer, container);
-    if (!def &&
-        (!read_uint(rwf_bytes(name.data + is_negative, name.length - is_negative), &number) ||
-         number > 32768))
-        return wrong(importer, "no field of the dictionary", name);
-    int16_t id = (int16_t)(def ? def->fid : is_negative ? -(int32_t)number : (int32_t)number);
+    if (!find_field(importer, name, &def, &id)) {
+        unsigned container = container_of(name);
+        return container ? add_container(importer, container)
+                         : wrong(importer, "no field of the dictionary", name);
+    }
     if (importer->id_count == FIELDS_MAX)
         return wrong(importer, "a field too many", name);
     start_payload(importer, RWF_TYPE_FIELD_LIST);
     importer->had[(uint16_t)id] = true;
     importer->ids[importer->id_count++] = (uint16_t)id;
     importer->fields++;
-    if (def && def->rwf_type && !rwf_type_is_container(def->rwf_type) &&
-        read_value(importer, def->rwf_type, cell, &value))
-        rwf_field_add(&importer->enc, id, &value);
-    else if (read_hex(importer, cell, &bytes))
+    if (read_bytes(importer, def, cell, &bytes))
         rwf_field_add_bytes(&importer->enc, id, bytes);
+    else if (def && read_value(importer, def->rwf_type, cell, &value))
+        rwf_field_add(&importer->enc, id, &value);
     else
         return wrong(importer, "no value of its field", cell);
     return REC_OK;
@@ -363,14 +411,16 @@ static int add_field(struct importer *importer)
 
 /* ---- rows ---- */
 
-/* Whether the message that is made has this field already: another one begins. */
-static bool has_field(const struct importer *importer)
+/* Whether the message that is made has this field already, or fields and this is a container:
+ * another one begins. */
+static bool begins_another(const struct importer *importer)
 {
-    struct rwf_bytes name = importer->csv.cells[FIELD];
-    const struct rwf_field_def *def =
-        rwf_dictionary_field_named(importer->dictionary, (const char *)name.data, name.length);
+    const struct rwf_field_def *def;
+    int16_t id;
 
-    return def && importer->had[(uint16_t)def->fid];
+    if (find_field(importer, importer->csv.cells[FIELD], &def, &id))
+        return importer->had[(uint16_t)id];
+    return importer->has_payload && container_of(importer->csv.cells[FIELD]) != 0;
 }
 
 static int take_row(struct importer *importer)
@@ -394,7 +444,7 @@ static int take_row(struct importer *importer)
                    (const char *)cells[DOMAIN].data, class);
     bool is_state = cells[FIELD].length == 0;
     if (!importer->is_open || is_state || strcmp(head, importer->head) != 0 ||
-        has_field(importer)) {
+        begins_another(importer)) {
         rc = finish(importer);
         if (rc == REC_OK)
             rc = begin(importer, class);

@@ -1,0 +1,122 @@
+#!/usr/bin/env python3
+"""recording_table.py - rmdsrec import and export: nothing is cut, what is no value of its field is
+refused and named, and nothing of a table reaches a terminal as it is."""
+# SPDX-License-Identifier: Apache-2.0
+import csv
+import os
+import subprocess
+import sys
+import tempfile
+
+SOURCE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__))))
+BIN = os.environ["RMDS_BIN"]
+CONF = os.path.join(SOURCE, "conf")
+HEAD = "time,mono_ns,service,item,domain,kind,field,value\n"
+MESSAGE_MAX = 1000 << 10
+
+
+def rmdsrec(*words):
+    return subprocess.run([os.path.join(BIN, "rmdsrec"), *words], capture_output=True, check=False,
+                          timeout=60, encoding="latin-1")
+
+
+def row(mono_ns, kind, field, value):
+    return f"2026-11-27T21:30:00.000001Z,{mono_ns},RDFD,IT1,6,{kind},{field},{value}\n"
+
+
+def imported(folder, *rows):
+    """The recording, and what import says."""
+    path, table = os.path.join(folder, "made.rrec"), os.path.join(folder, "made.csv")
+    if os.path.exists(path):
+        os.unlink(path)
+    with open(table, "w", encoding="latin-1") as out:
+        out.write(HEAD + "".join(rows))
+    return path, rmdsrec("import", path, "-csv", table, "-dict", CONF)
+
+
+def exported(path):
+    done = rmdsrec("export", path, "-dict", CONF)
+    assert done.returncode == 0, done
+    csv.field_size_limit(4 * MESSAGE_MAX)
+    return [(row["mono_ns"], row["field"], row["value"])
+            for row in csv.DictReader(done.stdout.splitlines())]
+
+
+def a_long_container_goes_round(folder):
+    digits = bytes(i * 7 & 255 for i in range(900000)).hex()
+    path, done = imported(folder, row(1, "UPDATE", "OPAQUE", digits))
+    assert done.returncode == 0, done
+    assert exported(path) == [("1", "OPAQUE", digits)]
+    _, done = imported(folder, row(1, "UPDATE", "OPAQUE", "00" * MESSAGE_MAX))
+    assert done.returncode == 2 and "cannot be made" in done.stderr, done
+    _, done = imported(folder, row(1, "UPDATE", "OPAQUE", "00" * (MESSAGE_MAX + 10000)))
+    assert done.returncode == 2 and "line 2: not eight cells, or too long" in done.stderr, done
+
+
+def a_container_behind_fields_is_another_message(folder):
+    path, done = imported(folder, row(1, "UPDATE", "ASK", "1.5"),
+                          row(1, "UPDATE", "OPAQUE", "0102"), row(1, "UPDATE", "ASK", "2.5"))
+    assert done.returncode == 0 and "messages    3," in done.stdout, done
+    assert [field for _, field, _ in exported(path)] == ["ASK", "OPAQUE", "ASK"]
+
+
+def what_is_no_value_is_refused(folder):
+    for field, value in (("TRDTIM_1", "0930"), ("ACTIV_DATE", "20261127"), ("ASK", "1e10"),
+                         ("RDNDISPLAY", "-5"), ("RDNDISPLAY", "+5"), ("RDNDISPLAY", "5x"),
+                         ("PRCTCK_1", "-1"), ("PRCTCK_1", "65536"), ("ASK", "0xabc"),
+                         ("-40", "xx"), ("32768", "00"), ("NO_SUCH", "1")):
+        _, done = imported(folder, row(1, "UPDATE", "ASK", "1"), row(2, "UPDATE", field, value))
+        assert done.returncode == 2 and "line 3: " in done.stderr, (field, value, done)
+
+
+def bytes_that_are_no_value_go_round(folder):
+    fields = [("1", "TRDTIM_1", "0x010203040506"), ("1", "ASK", "0x1e0102030405060708090a0b"),
+              ("1", "RDNDISPLAY", "0x010203040506070809"), ("1", "DSPLY_NAME", "0x41"),
+              ("1", "BID_TIME", ""), ("1", "-40", "0a1b"), ("1", "ACTIV_DATE", "2026-11-27")]
+    path, done = imported(folder, *(row(mono, "UPDATE", *rest) for mono, *rest in fields))
+    assert done.returncode == 0, done
+    assert exported(path) == fields, exported(path)
+
+
+def a_number_that_comes_again_begins_a_message(folder):
+    rows = [row(1, "UPDATE", "-40", "01"), row(1, "UPDATE", "-40", "02")]
+    path, done = imported(folder, *rows)
+    assert done.returncode == 0 and "messages    2," in done.stdout, done
+    assert [value for _, _, value in exported(path)] == ["01", "02"]
+    _, done = imported(folder, row(1, "UPDATE", "ASK", "1"), row(1, "UPDATE", "25", "02"))
+    assert done.returncode == 0 and "messages    2," in done.stdout, done
+
+
+def a_table_moves_no_cursor(folder):
+    for text in ("\x1b]0;title\x07", "\x9b2J", "\x7f"):
+        _, done = imported(folder, row(1, "UPDATE", "ASK", text))
+        assert done.returncode == 2, done
+        assert all(c == "\n" or " " <= c < "\x7f" for c in done.stderr), done
+
+
+def info_moves_no_cursor(folder):
+    path, done = imported(folder, row(1, "UPDATE", "ASK", "1").replace("RDFD", "R\x1b\x9bD"))
+    assert done.returncode == 0, done
+    assert "1 of R..D, domain 6" in rmdsrec("info", path).stdout
+
+
+def a_long_command_is_refused(folder):
+    socket = os.path.join(folder, "none")
+    assert rmdsrec("tell", socket, "seek", "1" * 995).returncode == 2
+    for words in (["1" * 1001], ["seek", "1" * 996], ["1" * 1000, "1"]):
+        done = rmdsrec("tell", socket, *words)
+        assert done.returncode == 1 and "1,000 bytes" in done.stderr, done
+
+
+def main():
+    with tempfile.TemporaryDirectory() as folder:
+        for case in (a_long_container_goes_round, a_container_behind_fields_is_another_message,
+                     what_is_no_value_is_refused, bytes_that_are_no_value_go_round,
+                     a_number_that_comes_again_begins_a_message, a_table_moves_no_cursor,
+                     info_moves_no_cursor, a_long_command_is_refused):
+            print(case.__name__, flush=True)
+            case(folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
