@@ -90,6 +90,27 @@ static int route_tls(struct src_dist *sd, struct link *link, const struct md_con
     return err;
 }
 
+static bool is_here(const char *host)
+{
+    return strncmp(host, "127.", 4) == 0 || strcmp(host, "::1") == 0 ||
+           strcmp(host, "[::1]") == 0 || strcmp(host, "localhost") == 0;
+}
+
+static void warn_of_plain_secret(const struct link *link)
+{
+    const char *secret = link->uplink && !link->tls ? uplink_secret(link->uplink) : NULL;
+
+    for (unsigned i = 0; secret && i < link->host_count; i++) {
+        if (is_here(link->hosts[i]))
+            continue;
+        md_log(MD_LOG_WARNING,
+               "route %u: the %s goes to %s in the clear: whoever sees the line can use it; set "
+               "encrypted",
+               link->number, secret, link->hosts[i]);
+        return;
+    }
+}
+
 static struct network *find_network(const struct src_dist *sd, const char *name)
 {
     for (unsigned i = 0; i < sd->network_count; i++) {
@@ -137,6 +158,7 @@ static int add_route(struct src_dist *sd, unsigned number)
     md_log(MD_LOG_NOTICE, "route %u: %s:%u%s%s", number, link->hosts[0], link->ports[0],
            link->host_count > 1 ? " and others" : "",
            link->uplink ? ", a p2ps of another site" : "");
+    warn_of_plain_secret(link);
     route_loop_add_route(network->loop, link);
     return MD_OK;
 }

@@ -127,23 +127,37 @@ static bool read_view(const struct src_dist *sd, const struct md_conf_object *ro
 
 /* ---- the login ---- */
 
+/* False: it does not fit; it is told. */
+static bool take_text(const struct md_conf_object *route, unsigned number, const char *param,
+                      char *out, size_t size)
+{
+    int length = snprintf(out, size, "%s", md_conf_string(route, param));
+
+    if (length >= 0 && (size_t)length < size)
+        return true;
+    md_log(MD_LOG_CRITICAL, "route %u: %s: longer than %zu bytes", number, param, size - 1);
+    return false;
+}
+
 static bool read_login(const struct md_conf_object *route, struct uplink *uplink)
 {
     const char *password = md_conf_string(route, "loginPasswordFile");
     const char *token = md_conf_string(route, "loginTokenFile");
+    const char *user = md_conf_string(route, "loginUser");
 
-    if (password[0] && token[0]) {
-        md_log(MD_LOG_CRITICAL, "route %u: loginPasswordFile and loginTokenFile: give one of them",
-               uplink->number);
+    if (token[0] && (password[0] || user[0])) {
+        md_log(MD_LOG_CRITICAL, "route %u: %s and loginTokenFile: give one of them%s",
+               uplink->number, password[0] ? "loginPasswordFile" : "loginUser",
+               password[0] ? "" : ", the token names the user");
         return false;
     }
     uplink->is_token = token[0] != 0;
-    snprintf(uplink->user, sizeof(uplink->user), "%s", md_conf_string(route, "loginUser"));
-    snprintf(uplink->file, sizeof(uplink->file), "%s", token[0] ? token : password);
     uplink->says.user = uplink->user;
     uplink->says.password = uplink->is_token ? "" : uplink->secret;
     uplink->says.token = uplink->is_token ? uplink->secret : "";
-    return true;
+    return take_text(route, uplink->number, "loginUser", uplink->user, sizeof(uplink->user)) &&
+           take_text(route, uplink->number, token[0] ? "loginTokenFile" : "loginPasswordFile",
+                     uplink->file, sizeof(uplink->file));
 }
 
 /* The first line of the file. False: `why` says it. */
@@ -161,12 +175,18 @@ static bool read_secret(struct uplink *uplink, char *why, size_t size)
     }
     ssize_t got = read(fd, uplink->secret, sizeof(uplink->secret) - 1);
     close(fd);
-    uplink->secret[got > 0 ? got : 0] = 0;
-    uplink->secret[strcspn(uplink->secret, "\r\n")] = 0;
-    if (uplink->secret[0] && got < (ssize_t)sizeof(uplink->secret) - 1)
+    size_t length = got > 0 ? (size_t)got : 0;
+    uplink->secret[length] = 0;
+    size_t end = strcspn(uplink->secret, "\r\n");
+    uplink->secret[end] = 0;
+    if (end > 0 && (end < length || length < sizeof(uplink->secret) - 1))
         return true;
-    snprintf(why, size, "%s: its first line is empty or longer than %u bytes", uplink->file,
-             SECRET_BYTES);
+    explicit_bzero(uplink->secret, sizeof(uplink->secret));
+    if (end == 0)
+        snprintf(why, size, "%s: its first line is empty", uplink->file);
+    else
+        snprintf(why, size, "%s: its first line is longer than %u bytes", uplink->file,
+                 SECRET_BYTES - 2);
     return false;
 }
 
@@ -182,6 +202,11 @@ bool uplink_prepare(struct uplink *uplink, bool is_logged)
 }
 
 /* ---- life ---- */
+
+const char *uplink_secret(const struct uplink *uplink)
+{
+    return !uplink->file[0] ? NULL : uplink->is_token ? "token" : "password";
+}
 
 const struct srcdist_uplink *uplink_says(const struct uplink *uplink)
 {

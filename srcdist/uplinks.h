@@ -19,6 +19,8 @@ void uplink_destroy(struct uplink *uplink); /* NULL is allowed */
 /* Before each dial: the password or the token is read from its file again. False: it cannot be read
  * or is not for us alone; the reason is logged now and then. */
 bool uplink_prepare(struct uplink *uplink, bool is_logged);
+/* "password" or "token", whichever it sends; NULL: none. */
+const char *uplink_secret(const struct uplink *uplink);
 const struct srcdist_uplink *uplink_says(const struct uplink *uplink);
 
 #endif

@@ -36,6 +36,9 @@ WRONG = [
     ("*p2ps*tlsCertFile : {folder}/soon.pem\n*p2ps*tlsKeyFile : {folder}/soon.key", "warning", r"the certificate expires on \d+-\d\d-\d\d, in \d+ days"),
     ("*p2ps*tlsRequireClientCert : True", "error", r"tlsCaFile of p2ps.1 .*no file is named, but tlsRequireClientCert"),
     ("*src_dist*1.route*encrypted : True\n*src_dist*1.route*tlsCaFile : {folder}/gone.pem", "error", r"tlsCaFile of src"),
+    ("*src_dist*1.route*routeType : consumer\n*src_dist*1.route*hostList : 127.0.0.1:1, hq:14002\n"
+     "*src_dist*1.route*loginPasswordFile : {folder}/access", "warning",
+     r"loginPasswordFile of .*the password goes to hq:14002 in the clear"),
     ("*p2ps*accessFile : {folder}/broken", "error", r"accessFile of p2ps.1: .*/broken:2: "),
     ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/broken:2: "),
     ("*p2ps*accessFile : {folder}/including", "error", r"accessFile of p2ps.1: .*/including:2: include gone: "),
@@ -144,6 +147,13 @@ def daemons_say_it(folder, words):
         ("p2ps", "*p2ps*tlsKeyFile : {folder}/cert.pem", 2, r"tls: tlsKeyFile \(.*:{line}\): .*expected a private key"),
         ("src_dist", "*src_dist.service.A*fieldFilter : hold 5", 2,
          r"fieldFilter of service A: expected keep FIELD"),
+        ("src_dist", "*src_dist*siteName : A\n*src_dist*1.route*routeType : consumer\n"
+         "*src_dist*1.route*hostList : hq\n*src_dist*1.route*loginUser : a\n"
+         "*src_dist*1.route*loginTokenFile : {folder}/access", None,
+         r"route 1: loginUser and loginTokenFile: give one of them, the token names the user"),
+        ("src_dist", "*src_dist*siteName : A\n*src_dist*1.route*routeType : consumer\n"
+         "*src_dist*1.route*hostList : hq\n*src_dist*1.route*loginUser : " + 300 * "a", None,
+         r"route 1: loginUser: longer than 255 bytes"),
         ("src_dist", "*src_dist*tlsServerPort : 14444", 2, r"tls: tlsCertFile \(no line sets it\): no file is named"),
         ("p2ps", "*p2ps*rsslPort : {taken}", 3, r"rsslPort {taken} \(.*:{line}\): Address already in use by python.*{pid};"),
         ("p2ps", "*p2ps*statusPort : {taken}", 3, r"statusPort {taken} \(.*:{line}\): Address already in use by python"),

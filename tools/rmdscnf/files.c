@@ -75,6 +75,31 @@ static void look_at_tls(const struct look *look, const struct md_conf_object *ob
     (void)net_tls_examine(&config, find_tls, &tls);
 }
 
+static bool is_here(const char *host)
+{
+    return strncmp(host, "127.", 4) == 0 || strncmp(host, "[::1]", 5) == 0 ||
+           strcmp(host, "::1") == 0 || strncmp(host, "localhost", 9) == 0;
+}
+
+/* A password or a token on a line that is not encrypted. */
+static void look_at_plain_login(const struct look *look, const struct md_conf_object *route)
+{
+    bool is_token = md_conf_string(route, "loginTokenFile")[0] != 0;
+    const char *param = is_token ? "loginTokenFile" : "loginPasswordFile";
+    char host[280];
+
+    if (md_conf_word(route, "routeType") == 0 || !md_conf_string(route, param)[0])
+        return;
+    for (size_t i = 0; md_conf_list(route, "hostList", i, host, sizeof(host)); i++) {
+        if (is_here(host))
+            continue;
+        look_find(look, MD_CONF_WARNING, route, param,
+                  "the %s goes to %s in the clear: whoever sees the line can use it; set encrypted",
+                  is_token ? "token" : "password", host);
+        return;
+    }
+}
+
 static void look_at_route(void *arg, const char *name)
 {
     const struct look *look = arg;
@@ -82,6 +107,8 @@ static void look_at_route(void *arg, const char *name)
 
     if (md_conf_bool(&route, "encrypted"))
         look_at_tls(look, &route, false);
+    else
+        look_at_plain_login(look, &route);
 }
 
 static void look_at_certificates(const struct look *look, const struct md_conf_object *daemon)
