@@ -319,6 +319,11 @@ void p2ps_mount_ceiling_set(struct p2ps_mount *mount, uint64_t rate)
         md_loop_timer_after(mount->pacer, 0); /* once more, for what waits */
 }
 
+bool p2ps_mount_has_ceiling(const void *self)
+{
+    return ((const struct p2ps_mount *)self)->ceiling.rate != 0;
+}
+
 /* All has gone out. A peer with input of which we have not read would lose our last words if we
  * closed at once: it is given time to end the connection itself. */
 static void finish(struct p2ps_mount *mount, uint64_t now_ns)

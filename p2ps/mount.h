@@ -128,6 +128,8 @@ const char *p2ps_mount_label(const struct p2ps_mount *mount);
 /* For the certificate() of a front. */
 const char *p2ps_mount_certificate(const void *mount, uint64_t *expires_s);
 const char *p2ps_mount_serial(const void *mount);
+/* For the has_ceiling() of a front. */
+bool p2ps_mount_has_ceiling(const void *mount);
 /* For the resume() of a front: the next request that waits, or the socket is read again. */
 bool p2ps_mount_resume(void *mount);
 /* outputRate of its user may have changed: what is said there now holds. */

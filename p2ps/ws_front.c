@@ -332,6 +332,7 @@ static const struct p2ps_front front = {
     .is_full = is_full,
     .fill = fill,
     .queue = queue,
+    .has_ceiling = p2ps_mount_has_ceiling,
     .close = close_mount,
     .resume = p2ps_mount_resume,
     .user = p2ps_mount_user,

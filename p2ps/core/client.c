@@ -77,6 +77,15 @@ void p2ps_client_doom(struct p2ps_core *core, uint32_t client)
     p2ps_client_touch(core, client); /* the list that is looked at when the batch is over */
 }
 
+void p2ps_client_bound(struct p2ps_core *core, uint32_t client)
+{
+    const struct p2ps_client *c = &core->clients[client];
+
+    if (c->owed_count + p2ps_backlog_of(core, client)->waiting.count > core->config.conflate_max &&
+        !(c->front->has_ceiling && c->front->has_ceiling(c->self)))
+        p2ps_client_doom(core, client);
+}
+
 void p2ps_client_touch(struct p2ps_core *core, uint32_t client)
 {
     struct p2ps_client *c = &core->clients[client];

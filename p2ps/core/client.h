@@ -11,6 +11,10 @@ void p2ps_client_doom(struct p2ps_core *core, uint32_t client);
 void p2ps_client_touch(struct p2ps_core *core, uint32_t client);
 /* It has no room: from now on it is watched. */
 void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client);
+/* Ends a client of which more than conflateMax streams are behind. Not one with a ceiling: it is
+ * behind because it is sent no more, the streams are its own, and slowBacklog bounds their bytes.
+ */
+void p2ps_client_bound(struct p2ps_core *core, uint32_t client);
 
 /* The rest of its batch is not opened. */
 void p2ps_batch_forget(struct p2ps_client *c);

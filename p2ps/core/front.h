@@ -125,6 +125,9 @@ struct p2ps_front {
     unsigned (*fill)(const void *self);
     /* The same in figures, and what they count: "output buffers". May be NULL: in percent. */
     const char *(*queue)(const void *self, uint64_t *used, uint64_t *max);
+    /* It is sent no more than so many bytes a second: to be behind is not its fault. May be NULL:
+     * none is. */
+    bool (*has_ceiling)(const void *self);
     /* Send what is queued, then end the connection. p2ps_client_gone() must not be called. */
     void (*close)(void *self, const char *reason);
 

@@ -69,10 +69,12 @@ static bool may_note(struct p2ps_core *core, struct p2ps_slow *slow)
 static void measure(struct p2ps_slow *slow, const struct p2ps_client *c)
 {
     uint64_t used, max;
+    const char *unit = queue_of(c, &used, &max);
 
-    slow->unit = queue_of(c, &used, &max);
+    /* The most of another unit says nothing in this one. */
+    slow->used = used > slow->used || unit != slow->unit ? used : slow->used;
+    slow->unit = unit;
     slow->max = max;
-    slow->used = used > slow->used ? used : slow->used;
 }
 
 static void begin(struct p2ps_core *core, uint32_t client)
@@ -172,7 +174,6 @@ static void give_up(struct p2ps_core *core, const struct p2ps_record *record, st
 
 static void wait(struct p2ps_core *core, const struct p2ps_record *record, struct p2ps_watch *w)
 {
-    struct p2ps_client *c = &core->clients[w->client];
     bool is_spelled = core->spell_epoch == core->epoch && !core->has_entry_sets;
     struct rwf_bytes spelled = is_spelled ? core->spelled : rwf_bytes(NULL, 0);
 
@@ -182,8 +183,7 @@ static void wait(struct p2ps_core *core, const struct p2ps_record *record, struc
         return;
     }
     p2ps_client_is_slow(core, w->client);
-    if (c->owed_count + p2ps_backlog_of(core, w->client)->waiting.count > core->config.conflate_max)
-        p2ps_client_doom(core, w->client);
+    p2ps_client_bound(core, w->client);
 }
 
 bool p2ps_slow_takes(struct p2ps_core *core, const struct p2ps_record *record, struct p2ps_watch *w)

@@ -33,8 +33,7 @@ void p2ps_watch_owe(struct p2ps_core *core, struct p2ps_watch *w, uint16_t flag)
         c->owed_count++;
     w->flags |= flag;
     p2ps_client_is_slow(core, w->client);
-    if (c->owed_count + p2ps_backlog_of(core, w->client)->waiting.count > core->config.conflate_max)
-        p2ps_client_doom(core, w->client);
+    p2ps_client_bound(core, w->client);
 }
 
 void p2ps_watches_owe_images(struct p2ps_core *core, uint32_t item)

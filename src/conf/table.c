@@ -184,7 +184,9 @@ const struct md_conf_row md_conf_rows[] = {
       "A client for which something waits, because its output buffers are full or its updates are "
       "merged, and whose socket takes nothing for this long is cut." },
     { "conflateMax", DAEMON, P2PS, 0, INT("items", 0, MANY, "100000"),
-      "Most items of which a slow client's updates are conflated; it is cut if it needs more." },
+      "Most items of which a slow client's updates are conflated; it is cut if it needs more, "
+      "unless "
+      "it has an outputRate." },
     { "tradeBacklog", DAEMON, P2PS, 0, INT("bytes", 65536, BYTES_MAX, "16M"),
       "Most memory of one slow client for updates that are never merged (conflateExempt), and for "
       "those between them. An item that needs more gets an image, with the number that is lost." },

@@ -163,6 +163,9 @@ struct pair_client {
     uint32_t room; /* messages it takes; PAIR_UNLIMITED */
     uint32_t room_max;
     uint32_t queued; /* since the last flush */
+    bool has_ceiling;
+    const char *unit; /* of its output; NULL: percent */
+    uint64_t used, used_max;
     uint32_t flushes;
     uint32_t group[2]; /* of the last change: the group, and what it was merged into */
     uint8_t group_state;

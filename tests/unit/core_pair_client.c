@@ -270,6 +270,20 @@ static unsigned pair_front_fill(const void *self)
     return c->room == PAIR_UNLIMITED ? 0 : (c->room_max - c->room) * 100 / c->room_max;
 }
 
+static const char *pair_front_queue(const void *self, uint64_t *used, uint64_t *max)
+{
+    const struct pair_client *c = self;
+
+    *used = c->unit ? c->used : pair_front_fill(self);
+    *max = c->unit ? c->used_max : 100;
+    return c->unit ? c->unit : "percent of its output";
+}
+
+static bool pair_front_has_ceiling(const void *self)
+{
+    return ((const struct pair_client *)self)->has_ceiling;
+}
+
 static void pair_front_close(void *self, const char *reason)
 {
     struct pair_client *c = self;
@@ -307,6 +321,8 @@ static const struct p2ps_front pair_front = {
     .flush = pair_front_flush,
     .is_full = pair_front_is_full,
     .fill = pair_front_fill,
+    .queue = pair_front_queue,
+    .has_ceiling = pair_front_has_ceiling,
     .close = pair_front_close,
     .certificate = pair_front_certificate,
     .serial = pair_front_serial,

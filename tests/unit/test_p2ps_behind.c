@@ -316,6 +316,54 @@ static void too_many_items_behind_is_the_end(void **state)
     assert_non_null(strstr(c->reason, "output buffer overflow: no room"));
 }
 
+/* What it is not sent it cannot take: it keeps its items, and gets all of them in time. */
+static void too_many_items_behind_a_ceiling_are_merged(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    char name[16];
+
+    c->has_ceiling = true;
+    for (int32_t i = 0; i < 12; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_open(c, 5 + i, name);
+    }
+    room(c, 0, 10);
+    for (int i = 0; i < 24; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i % 12);
+        pair_update(pair, name);
+        pair_settle(pair);
+    }
+    assert_false(c->closed);
+    for (int i = 0; i < 12; i++)
+        room_again(c, 10);
+    assert_false(c->closed);
+    for (int32_t i = 0; i < 12; i++)
+        assert_int_equal(pair_stream(c, 5 + i)->counter, 102);
+}
+
+static void the_most_of_an_output_is_of_one_unit(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 0, 10);
+    c->unit = "bytes";
+    c->used = 900;
+    c->used_max = 1000;
+    for (int i = 0; i < 2; i++) {
+        pair_update(pair, "IBM.N");
+        pair_settle(pair);
+    }
+    c->unit = "buffers";
+    c->used = 3;
+    c->used_max = 10;
+    pair_pass(pair, 2 * PAIR_SEC);
+    room_again(c, 10);
+    assert_memory_equal(pair_stream(c, 5)->text, "3 of 10 buffers", 15);
+}
+
 static void a_status_that_ends_a_stream_is_told_or_the_connection_ends(void **state)
 {
     struct pair *pair = *state;
@@ -503,6 +551,8 @@ int main(void)
         TEST(real_time_is_told_when_the_item_is_fine_again),
         TEST(a_client_that_is_behind_is_told_the_state_of_a_group_it_does_not_know),
         TEST(too_many_items_behind_is_the_end),
+        TEST(too_many_items_behind_a_ceiling_are_merged),
+        TEST(the_most_of_an_output_is_of_one_unit),
         TEST(a_status_that_ends_a_stream_is_told_or_the_connection_ends),
         TEST(a_suspect_state_is_told_later),
         cmocka_unit_test_setup_teardown(suspect_is_told_before_an_image_that_is_waited_for,
