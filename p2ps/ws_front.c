@@ -164,6 +164,8 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
 {
     struct p2ps_mount *mount = self;
 
+    if (!made->is_vital && ws_queued(mount->ws->conn) > p2ps_ceiling_queue(&mount->ceiling))
+        return MD_ERR_FULL;
     if (made->is_rwf)
         return send_bytes(mount, rwf_bytes(made->bytes, made->length), stream_id);
     if (solicited || snapshot)
@@ -301,10 +303,15 @@ static unsigned fill(const void *self)
 static const char *queue(const void *self, uint64_t *used, uint64_t *max)
 {
     const struct p2ps_mount *mount = self;
+    const struct ws_conn *conn = mount->ws->conn;
+    uint64_t queue_max = p2ps_ceiling_queue(&mount->ceiling);
 
-    *used = ws_queued(mount->ws->conn);
-    *max = ws_queue_max(mount->ws->conn);
-    return "bytes of output";
+    *used = ws_queued(conn);
+    *max = ws_queue_max(conn);
+    if (queue_max >= *max)
+        return "bytes of output";
+    *max = queue_max;
+    return "bytes of output for outputRate";
 }
 
 static void close_mount(void *self, const char *reason)
