@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "names.h"
+#include "pacer.h"
 #include "worker.h"
 
 #define SLICES_MAX   64
@@ -119,8 +120,7 @@ void p2ps_mount_bury(struct p2ps_mount *mount)
     uncount_host(mount);
     md_loop_fd_remove(mount->watch);
     mount->watch = NULL;
-    md_loop_timer_destroy(mount->pacer);
-    mount->pacer = NULL;
+    p2ps_pacer_leave(mount);
     if (mount->previous)
         mount->previous->next = mount->next;
     else
@@ -138,7 +138,7 @@ void p2ps_mount_destroy(struct p2ps_mount *mount)
     uncount_host(mount);
     if (net_stream_descriptor(mount->stream) < 0)
         mount->worker->polled_mounts--;
-    md_loop_timer_destroy(mount->pacer); /* of one that is not dead: the worker ends */
+    p2ps_pacer_leave(mount); /* of one that is not dead: the worker ends */
     mount->protocol->destroy(mount);
     for (size_t i = 0; i < MD_SHARES; i++)
         p2ps_parties_leave(p2ps_core_parties(mount->worker->core), mount->holders[i]);
@@ -234,17 +234,12 @@ static void read_some(struct p2ps_mount *mount, uint64_t now_ns)
         goes_on = read_once(mount, now_ns);
 }
 
-/* The ceiling holds it back, not the stream. */
-static bool is_paced(const struct p2ps_mount *mount)
-{
-    return mount->pacer && md_loop_timer_is_running(mount->pacer);
-}
-
 /* Says to the loop which events to tell us of. */
 static void want(struct p2ps_mount *mount)
 {
-    unsigned wants =
-        net_stream_wants(mount->stream, !is_paced(mount) && mount->protocol->has_output(mount));
+    /* While its ceiling holds it back, nobody waits for the stream. */
+    unsigned wants = net_stream_wants(mount->stream, !p2ps_pacer_holds(mount) &&
+                                                         mount->protocol->has_output(mount));
 
     if (mount->watch)
         md_loop_fd_set(mount->watch, (wants & NET_READABLE && !mount->held ? MD_LOOP_READ : 0) |
@@ -288,26 +283,6 @@ static size_t cut_slices(struct md_slice *slices, size_t count, size_t most)
     return i;
 }
 
-static void on_pacer(void *owner)
-{
-    struct p2ps_mount *mount = owner;
-    uint64_t before = mount->ceiling.paid_ns;
-
-    p2ps_mount_flush(mount);
-    if (!mount->is_dead && mount->client != NO_CLIENT && mount->ceiling.paid_ns != before)
-        p2ps_client_writable(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
-}
-
-/* It has more to send than it may. Without a timer it goes on at the next tick. */
-static void wait_for_room(struct p2ps_mount *mount)
-{
-    if (!mount->pacer &&
-        md_loop_timer_create(mount->worker->loop, on_pacer, mount, &mount->pacer) != MD_OK)
-        mount->pacer = NULL;
-    if (mount->pacer && !md_loop_timer_is_running(mount->pacer))
-        md_loop_timer_after(mount->pacer, CEILING_TURN_NS);
-}
-
 void p2ps_mount_ceiling_set(struct p2ps_mount *mount, uint64_t rate)
 {
     if (rate > 0 && rate < CEILING_RATE_MIN)
@@ -315,8 +290,6 @@ void p2ps_mount_ceiling_set(struct p2ps_mount *mount, uint64_t rate)
     if (rate == mount->ceiling.rate)
         return;
     p2ps_ceiling_set(&mount->ceiling, rate, md_loop_now(mount->worker->loop));
-    if (rate == 0 && is_paced(mount))
-        md_loop_timer_after(mount->pacer, 0); /* once more, for what waits */
 }
 
 bool p2ps_mount_has_ceiling(const void *self)
@@ -352,10 +325,10 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         size_t offered = 0;
 
         /* One write for each time of the pacer, not one for each turn. */
-        size_t most = is_paced(mount) ? 0 : p2ps_ceiling_room(&mount->ceiling, now_ns);
+        size_t most = p2ps_pacer_holds(mount) ? 0 : p2ps_ceiling_room(&mount->ceiling, now_ns);
 
         if (most == 0) {
-            wait_for_room(mount);
+            p2ps_pacer_wait(mount);
             break;
         }
         count = cut_slices(slices, count, most);
@@ -379,6 +352,25 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         finish(mount, now_ns);
     else
         want(mount);
+}
+
+static void send_on(struct p2ps_mount *mount)
+{
+    uint64_t before = mount->ceiling.paid_ns;
+
+    p2ps_mount_flush(mount);
+    if (!mount->is_dead && mount->client != NO_CLIENT &&
+        (mount->ceiling.paid_ns != before || mount->ceiling.rate == 0))
+        p2ps_client_writable(mount->worker->core, md_loop_now(mount->worker->loop), mount->client);
+}
+
+void p2ps_mount_pacer_turn(void *owner)
+{
+    struct p2ps_mount *mount;
+
+    p2ps_pacer_begin(owner);
+    while ((mount = p2ps_pacer_next(owner)) != NULL)
+        send_on(mount);
 }
 
 void p2ps_mount_wind_up(struct p2ps_mount *mount, const char *reason)

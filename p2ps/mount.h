@@ -62,18 +62,19 @@ struct p2ps_mount {
     struct p2ps_party *host;               /* where it is counted; NULL: nowhere */
     struct p2ps_party *holders[MD_SHARES]; /* its address and its user, as long as it lives */
     struct md_loop_fd *watch;              /* NULL: poll-driven */
-    uint8_t *held;               /* input that waits for the consumer's turn; NULL: none */
-    uint32_t client;             /* of the core, UINT32_MAX before the handshake is done */
-    bool is_refused;             /* it waits for the words that say why */
-    bool is_dead;                /* to be freed at the end of the turn */
-    bool is_closing;             /* what is queued still goes out */
-    bool is_leaving;             /* p2ps stops: the same, however long it has time */
-    bool is_lingering;           /* all has gone out; the peer's end is awaited */
-    bool is_choked;              /* answers fill its output: until it reads, its input waits */
-    bool is_slow;                /* as last logged: above outputThresholdBreach */
-    uint64_t since_ns;           /* connected */
-    struct p2ps_ceiling ceiling; /* outputRate of its user */
-    struct md_loop_timer *pacer; /* until it may send again; NULL: it never had to wait */
+    uint8_t *held;                  /* input that waits for the consumer's turn; NULL: none */
+    uint32_t client;                /* of the core, UINT32_MAX before the handshake is done */
+    bool is_refused;                /* it waits for the words that say why */
+    bool is_dead;                   /* to be freed at the end of the turn */
+    bool is_closing;                /* what is queued still goes out */
+    bool is_leaving;                /* p2ps stops: the same, however long it has time */
+    bool is_lingering;              /* all has gone out; the peer's end is awaited */
+    bool is_choked;                 /* answers fill its output: until it reads, its input waits */
+    bool is_slow;                   /* as last logged: above outputThresholdBreach */
+    uint64_t since_ns;              /* connected */
+    struct p2ps_ceiling ceiling;    /* outputRate of its user */
+    struct p2ps_mount *paced_next;  /* of those that wait for their ceiling */
+    struct p2ps_mount **paced_link; /* NULL: it does not wait */
     uint64_t closing_until_ns;
     struct p2ps_misuse told; /* to the log */
     uint64_t tell_at_ns;
@@ -136,6 +137,8 @@ bool p2ps_mount_resume(void *mount);
 void p2ps_mount_ceiling_set(struct p2ps_mount *mount, uint64_t rate);
 /* Write what is queued, as far as the stream and the ceiling take it. */
 void p2ps_mount_flush(struct p2ps_mount *mount);
+/* For the worker's pacer: those that wait for their ceiling are flushed, each once. */
+void p2ps_mount_pacer_turn(void *worker);
 /* End it: what is queued goes out first, as far as that is possible in two seconds. */
 void p2ps_mount_close(struct p2ps_mount *mount, const char *reason);
 /* p2ps stops: what is queued goes out until then, the core hears of it no more. */

@@ -422,6 +422,8 @@ static int create_loop(struct p2ps_worker *worker)
         err = md_loop_timer_create(worker->loop, on_flush_timer, worker, &worker->flush_timer);
     if (err == MD_OK)
         err = md_loop_timer_create(worker->loop, on_mount_timer, worker, &worker->mount_timer);
+    if (err == MD_OK)
+        err = md_loop_timer_create(worker->loop, p2ps_mount_pacer_turn, worker, &worker->pacer);
     for (unsigned i = 0; i < worker->config.core.network_count && err == MD_OK; i++) {
         struct p2ps_worker_network *network = &worker->networks[i];
         err = md_loop_fd_add(worker->loop, attach_fd(network->attach), MD_LOOP_READ, on_attach,
@@ -547,6 +549,7 @@ void p2ps_worker_destroy(struct p2ps_worker *worker)
     md_loop_source_remove(worker->source);
     for (unsigned i = 0; i < P2PS_NETWORKS_MAX; i++)
         md_loop_fd_remove(worker->networks[i].watch);
+    md_loop_timer_destroy(worker->pacer);
     md_loop_timer_destroy(worker->mount_timer);
     md_loop_timer_destroy(worker->flush_timer);
     if (worker->wake)

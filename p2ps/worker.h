@@ -110,6 +110,7 @@ struct p2ps_worker {
     struct md_loop_wake *wake; /* connections were handed over, or an order was given */
     struct md_loop_timer *flush_timer;
     struct md_loop_timer *mount_timer;
+    struct md_loop_timer *pacer; /* runs while mounts wait for their ceiling */
     struct p2ps_worker_network networks[P2PS_NETWORKS_MAX];
     struct p2ps_core *core;
     struct p2ps_tuning tuning;
@@ -117,9 +118,11 @@ struct p2ps_worker {
     struct p2ps_ws *ws; /* NULL: wsEnable False */
     struct p2ps_mount *mounts;
     struct p2ps_mount *dead;
-    uint32_t mounts_shown;  /* so far, in the statistics */
-    uint32_t polled_mounts; /* those without a descriptor */
-    uint8_t *input;         /* what is being read; of the connections one at a time */
+    struct p2ps_mount *paced;      /* those that wait for their ceiling */
+    struct p2ps_mount *paced_turn; /* of these, those that are flushed now */
+    uint32_t mounts_shown;         /* so far, in the statistics */
+    uint32_t polled_mounts;        /* those without a descriptor */
+    uint8_t *input;                /* what is being read; of the connections one at a time */
     size_t input_size;
     uint8_t *spare;      /* another one, for when a consumer's input has to wait; NULL: none */
     uint32_t held_count; /* consumers whose input waits */
