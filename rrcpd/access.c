@@ -285,6 +285,26 @@ static const char *bare_refused(const struct access *access, access_rules rules,
     return "a message of a topic that is not its own";
 }
 
+/* p2ps believes the dictionaries of whom says that it has some, and knows services by their id:
+ * neither is for programs that may publish a service or two. */
+static const char *service_refused(const struct access *access, access_rules rules,
+                                   const struct rrmp_service *service)
+{
+    struct rrmp_view rest = service->tlvs;
+    struct rrmp_view value;
+    uint8_t type;
+
+    if (!may_publish(access, rules, service->name) ||
+        service->topic != rrmp_topic(service->name.bytes, service->name.length))
+        return "SERVICE of a service that is not its own";
+    if (service->id != 0)
+        return "SERVICE with an id";
+    while (rrmp_tlv_next(&rest, &type, &value))
+        if (type == RRMP_TLV_DICT_PROVIDED)
+            return "SERVICE with dictionaries";
+    return NULL;
+}
+
 /* Records by which services are offered, found and asked for. */
 static const char *control_refused(const struct access *access, access_rules rules,
                                    const struct rrcp_msg *msg)
@@ -297,11 +317,7 @@ static const char *control_refused(const struct access *access, access_rules rul
     case RRMP_QUERY:
         return may_consume(access, rules) || publishes_any(access, rules) ? NULL : "QUERY";
     case RRMP_SERVICE:
-        return may_publish(access, rules, record.u.service.name) &&
-                       record.u.service.topic ==
-                           rrmp_topic(record.u.service.name.bytes, record.u.service.name.length)
-                   ? NULL
-                   : "SERVICE of a service that is not its own";
+        return service_refused(access, rules, &record.u.service);
     case RRMP_INSTANCE:
         for (uint16_t i = 0; i < record.u.instance.service_count; i++) {
             struct rrmp_instance_row row = rrmp_instance_row(&record.u.instance, i);
@@ -348,7 +364,6 @@ static const char *unicast_refused(const struct access *access, access_rules rul
     case RRMP_GAPITEMS:
     case RRMP_AUDITDIFF:
     case RRMP_REPLAY:
-    case RRMP_DICTPART:
         return publishes_any(access, rules) ? NULL : rrmp_type_name(msg->bytes[0]);
     default:
         return rrmp_type_name(msg->bytes[0]);

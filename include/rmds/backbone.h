@@ -179,7 +179,7 @@ void rmds_item_close(struct rmds_item *item);
 struct rmds_offer_options {
     size_t size;
     const char *service;
-    uint16_t id;      /* 0: made of the name */
+    uint16_t id;      /* 0: made of the name; else the rule of attachAccess must be `all` */
     uint8_t priority; /* 0 is best */
     bool is_broadcast;
     bool is_down;           /* offered, but not up yet: rmds_offer_state() */

@@ -263,6 +263,7 @@ struct sink_dict {
     bool in_use;
     uint16_t service;
     uint32_t link;
+    uint32_t instance; /* that was asked */
     uint32_t request_id;
     uint32_t filter;
     uint16_t part;
@@ -581,7 +582,7 @@ void sink_early_drop(struct rrmp_sink *sink, struct sink_early *early);
 
 /* sink_posts.c */
 void sink_ack_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
-void sink_dictpart_in(struct rrmp_sink *sink, const struct rrmp_record *record);
+void sink_dictpart_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
 void sink_posts_of_gone(struct rrmp_sink *sink, uint32_t instance);
 void sink_posts_tick(struct rrmp_sink *sink);
 uint64_t sink_dicts_deadline(const struct rrmp_sink *sink);

@@ -251,6 +251,7 @@ static void dict_ask(struct rrmp_sink *sink, struct sink_dict *dict)
     }
     const struct sink_link *link = sink_link_at(sink, at);
     dict->link = at;
+    dict->instance = link->instance;
     dict->tries++;
     dict->part = 0;
     dict->request_id = ++sink->next_id ? sink->next_id : ++sink->next_id;
@@ -262,13 +263,15 @@ static void dict_ask(struct rrmp_sink *sink, struct sink_dict *dict)
     sink_send(sink, link->instance, &record);
 }
 
-void sink_dictpart_in(struct rrmp_sink *sink, const struct rrmp_record *record)
+/* From the instance that was asked, and from no other one. */
+void sink_dictpart_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record)
 {
     const struct rrmp_dictpart *part = &record->u.dictpart;
 
     for (uint32_t i = 0; i < SINK_DICTS; i++) {
         struct sink_dict *dict = &sink->dicts[i];
-        if (!dict->in_use || dict->link == MD_NIL || dict->request_id != part->request_id)
+        if (!dict->in_use || dict->link == MD_NIL || dict->instance != instance ||
+            dict->request_id != part->request_id)
             continue;
         if ((part->flags & RRMP_DICT_UNKNOWN) || part->part != dict->part) {
             dict->due_ns = sink->now_ns; /* ask the next one, from the start */

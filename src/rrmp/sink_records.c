@@ -397,7 +397,7 @@ static void data_in(struct rrmp_sink *sink, const struct backbone_event *message
     else if (record.header.type == RRMP_AUDITDIFF)
         sink_auditdiff_in(sink, number, &record);
     else if (record.header.type == RRMP_DICTPART)
-        sink_dictpart_in(sink, &record);
+        sink_dictpart_in(sink, number, &record);
     else if (link != MD_NIL && sink_link_at(sink, link)->service != RRMP_SERVICE_NONE)
         link_record_in(sink, number, link, &record);
 }

@@ -65,6 +65,22 @@ static struct rrcp_msg service(uint8_t out[512], const char *name, uint32_t topi
     return message(out, encode(out, &record), RRMP_TOPIC_CONTROL);
 }
 
+/* With an id, and a dictionary that it uses or provides. */
+static struct rrcp_msg offer(uint8_t out[512], const char *name, uint16_t id, uint8_t dictionary)
+{
+    struct rrmp_record record = { .header = { .type = RRMP_SERVICE, .svc = 1 } };
+    uint8_t tlvs[32];
+    struct md_wr wr = md_wr_init(tlvs, sizeof(tlvs));
+
+    rrmp_tlv_put(&wr, dictionary, "\6RWFFld", 7);
+    record.u.service.name = (struct rrmp_view){ (const uint8_t *)name, strlen(name) };
+    record.u.service.topic = topic_of(name);
+    record.u.service.id = id;
+    record.u.service.tlv_count = 1;
+    record.u.service.tlvs = (struct rrmp_view){ tlvs, md_wr_length(&wr) };
+    return message(out, encode(out, &record), RRMP_TOPIC_CONTROL);
+}
+
 static struct rrcp_msg instance(uint8_t out[512], const char *service_name)
 {
     uint8_t row[16];
@@ -177,6 +193,14 @@ static void a_publisher_speaks_for_its_own_services(void **state)
     msg = service(out, "RDFD", topic_of("RDFD"));
     assert_non_null(sends(access, 1002, false, &msg));
     msg = service(out, "RISK", topic_of("RDFD")); /* its name, another's topic */
+    assert_non_null(sends(access, 1002, false, &msg));
+    msg = offer(out, "RISK", 0, RRMP_TLV_DICT_USED);
+    assert_null(sends(access, 1002, false, &msg));
+    msg = offer(out, "RISK", 257, RRMP_TLV_DICT_USED); /* perhaps another's id */
+    assert_non_null(sends(access, 1002, false, &msg));
+    msg = offer(out, "RISK", 0, RRMP_TLV_DICT_PROVIDED); /* which p2ps would believe */
+    assert_non_null(sends(access, 1002, false, &msg));
+    msg = unicast(out, RRMP_DICTPART);
     assert_non_null(sends(access, 1002, false, &msg));
     msg = instance(out, "FX");
     assert_null(sends(access, 1002, false, &msg));

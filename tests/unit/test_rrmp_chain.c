@@ -1073,6 +1073,83 @@ static void a_refusal_counts_still_after_the_network_was_cut(void **state)
     free(line);
 }
 
+/* One more instance, which offers nothing. */
+static void add_instance(struct chain *chain, uint64_t session)
+{
+    struct rrmp_record record = { .header = { .type = RRMP_INSTANCE, .svc = RRMP_SVC_NONE } };
+    uint8_t out[128];
+    struct md_wr wr = md_wr_init(out, sizeof(out));
+
+    record.u.instance.name = (struct rrmp_view){ (const uint8_t *)"other", 5 };
+    rrmp_record_encode(&wr, &record);
+    assert_true(md_wr_ok(&wr));
+    const struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                            .session = session,
+                                            .src_port = 1,
+                                            .topic = RRMP_TOPIC_CONTROL,
+                                            .bytes = out,
+                                            .length = (uint32_t)md_wr_length(&wr) };
+    assert_int_equal(rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1), 1);
+    sink_take(chain, 0);
+}
+
+static struct rrmp_sink_event dictionary_part(struct chain *chain, uint64_t session, uint32_t id)
+{
+    struct rrmp_record record = { .header = { .type = RRMP_DICTPART, .svc = chain->svc } };
+    struct rrmp_sink_event event = { .kind = RRMP_SINK_IMAGE };
+    uint8_t out[128];
+    struct md_wr wr = md_wr_init(out, sizeof(out));
+
+    record.u.dictpart = (struct rrmp_dictpart){ .request_id = id,
+                                                .flags = RRMP_DICT_LAST,
+                                                .name = { (const uint8_t *)"RWFFld", 6 },
+                                                .version = { (const uint8_t *)"1", 1 },
+                                                .message = { (const uint8_t *)"fields", 6 } };
+    rrmp_record_encode(&wr, &record);
+    assert_true(md_wr_ok(&wr));
+    const struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                            .session = session,
+                                            .src_port = 1,
+                                            .dst_port = 1,
+                                            .bytes = out,
+                                            .length = (uint32_t)md_wr_length(&wr) };
+    assert_int_equal(rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1), 1);
+    while (rrmp_sink_event(chain->sinks[0], &event, 1) == 1 && event.kind != RRMP_SINK_DICTIONARY)
+        ;
+    return event;
+}
+
+/* Another instance that hits the number of the request changes nothing. */
+static void a_dictionary_comes_from_whom_was_asked(void **state)
+{
+    struct chain *chain = *state;
+    static const uint8_t provided[] = "\6RWFFld";
+    uint8_t tlvs[32];
+    struct md_wr wr = md_wr_init(tlvs, sizeof(tlvs));
+    struct line *line = &chain->from_sink[0];
+    struct rrmp_record record;
+
+    rrmp_tlv_put(&wr, RRMP_TLV_DICT_PROVIDED, provided, 7);
+    const struct rrmp_service service = { .state = 3,
+                                          .tlv_count = 1,
+                                          .name = { (const uint8_t *)"RDFD", 4 },
+                                          .tlvs = { tlvs, md_wr_length(&wr) } };
+    assert_int_equal(rrmp_source_service_change(chain->source, chain->now_ns, chain->svc, &service),
+                     MD_OK);
+    pass(chain, 100 * MS);
+    add_instance(chain, 2);
+    line->count = 0;
+    assert_int_equal(rrmp_sink_dictionary(chain->sinks[0], chain->now_ns, 0,
+                                          (struct rrmp_view){ provided + 1, 6 }, 0, 7),
+                     MD_OK);
+    rrmp_sink_tick(chain->sinks[0], chain->now_ns, true);
+    assert_int_equal(line->count, 1);
+    assert_int_equal(rrmp_record_decode(line->sent[0].bytes, line->sent[0].length, &record), MD_OK);
+    assert_int_equal(record.header.type, RRMP_DICTREQ);
+    assert_int_not_equal(dictionary_part(chain, 2, record.u.dictreq.id).kind, RRMP_SINK_DICTIONARY);
+    assert_int_equal(dictionary_part(chain, 1, record.u.dictreq.id).kind, RRMP_SINK_DICTIONARY);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1119,6 +1196,7 @@ int main(void)
         TEST(a_refused_open_elsewhere_means_not_found_when_nobody_is_left),
         TEST(an_item_is_asked_for_again_where_it_was_refused_when_nobody_else_is_left),
         TEST(a_refusal_counts_still_after_the_network_was_cut),
+        TEST(a_dictionary_comes_from_whom_was_asked),
 #undef TEST
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
