@@ -14,6 +14,7 @@
 #include "internal.h"
 
 enum { EVENTS_MAX = 64, POLLS_A_TURN = 32, CALLS_MAX = 1024, CALLS_A_TURN = 64 };
+enum { RING_MAX = 256 << 20 }; /* rrcpd takes no larger one */
 
 struct call {
     unsigned kind; /* of a letter; always 0 */
@@ -279,7 +280,7 @@ static bool take_options(struct rmds_backbone *backbone,
            copy(backbone->instance, sizeof(backbone->instance), &own->instance) &&
            copy(backbone->run_dir, sizeof(backbone->run_dir), &own->run_dir) &&
            copy(backbone->name, sizeof(backbone->name), &own->name) && own->item_limit > 0 &&
-           own->item_limit <= 16000000;
+           own->item_limit <= 16000000 && own->ring_bytes <= RING_MAX;
 }
 
 static int watch(const struct rmds_backbone *backbone, int fd)

@@ -39,6 +39,8 @@ static void tell_state(struct rmds_item *item, const struct rwf_state *state,
     bool is_end = state->stream_state >= RWF_STREAM_CLOSED_RECOVER;
     struct rmds_item_event event = event_of(item, is_end ? RMDS_ITEM_CLOSED : RMDS_ITEM_STATE);
 
+    if (is_end && item->state != LIBRARY_ENDED)
+        end(item); /* nothing follows that */
     event.state = *state;
     event.message = item->is_raw ? NULL : message;
     event.bytes = bytes;
@@ -60,9 +62,6 @@ static void tell_text(struct rmds_item *item, uint8_t stream, uint8_t data, uint
 /* The last event of an item that has not ended by its owner's own call. */
 static void close_with(struct rmds_item *item, uint8_t stream, uint8_t code, const char *text)
 {
-    if (item->state == LIBRARY_ENDED)
-        return;
-    end(item);
     tell_text(item, stream, RWF_DATA_SUSPECT, code, text);
 }
 
@@ -140,8 +139,8 @@ static void on_image(struct rmds_item *item, const struct rrmp_sink_event *event
     out.state = state_of(event);
     item->backbone->stats.images++;
     item->handle(&out);
-    if (item->is_snapshot && out.is_last)
-        close_with(item, RWF_STREAM_CLOSED, RWF_CODE_NONE, "");
+    if (item->is_snapshot && out.is_last && item->state != LIBRARY_ENDED)
+        tell_text(item, RWF_STREAM_CLOSED, RWF_DATA_OK, RWF_CODE_NONE, "");
 }
 
 static void on_message(struct rmds_item *item, const struct rrmp_sink_event *event)
@@ -189,7 +188,6 @@ static void on_closed(struct rmds_item *item, const struct rrmp_sink_event *even
     }
     if (state.stream_state < RWF_STREAM_CLOSED_RECOVER)
         state.stream_state = RWF_STREAM_CLOSED;
-    end(item);
     tell_state(item, &state, told, bytes);
 }
 
@@ -256,6 +254,8 @@ static void choose_qos(struct library_service *service, const struct rrmp_sink_s
     const struct rwf_qos best = { .timeliness = RWF_TIMELINESS_REALTIME,
                                   .rate = RWF_RATE_TICK_BY_TICK };
 
+    if (info->qos_count == 0 && service->qos[0] != 0)
+        return; /* its last source has gone: the next one has those of before, most likely */
     itemkey_qos_pack(&best, service->qos);
     for (unsigned i = 0; i < info->qos_count; i++)
         if (i == 0 || memcmp(info->qos[i], service->qos, sizeof(service->qos)) < 0)
@@ -382,8 +382,8 @@ static bool open_now(struct library_items *items, struct rmds_item *item, uint64
     if (!item->has_qos)
         memcpy(item->key + KEY_QOS_AT, service->qos, sizeof(service->qos));
     int err = rrmp_sink_item_open(items->sink, now_ns, &open, &item->sink_item);
-    if (err == MD_ERR_AGAIN)
-        return false;
+    if (err == MD_ERR_AGAIN || (err == MD_ERR_EXISTS && items->ended.first))
+        return false; /* it may be one that was closed, and is not given back yet */
     free(item->key);
     item->key = NULL;
     item->state = LIBRARY_NEW;
@@ -440,6 +440,7 @@ bool library_items_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool 
     bool is_done = true;
 
     purge_waiting(items);
+    give_ended(items, now_ns);
     for (int i = 0; i < OPENS_A_TURN && is_done && items->to_open.first; i++) {
         struct rmds_item *item = library_list_take(&items->to_open);
         struct library_list rest;

@@ -73,6 +73,8 @@ static void options_that_cannot_be_are_refused(void **state)
     options.ring_bytes = 65537;
     assert_int_equal(rmds_backbone_open(&options, &backbone), RMDS_ERROR_RANGE);
     assert_null(backbone);
+    options.ring_bytes = 512 << 20;
+    assert_int_equal(rmds_backbone_open(&options, &backbone), RMDS_ERROR_RANGE);
     memset(name, 'x', sizeof(name) - 1);
     name[sizeof(name) - 1] = 0;
     options = usual();
