@@ -29,6 +29,7 @@ static void end(struct rmds_item *item)
 {
     if (item->state == LIBRARY_WAITING)
         return; /* found when its turn comes: it is in a list */
+    library_item_not_again(item);
     item->state = LIBRARY_ENDED;
     library_list_put(&item->backbone->items.ended, item);
 }
@@ -109,15 +110,13 @@ static bool takes_message(const struct rmds_item *item, const struct rrmp_sink_e
 /* A message that cannot be read is one that is lost: told, and a new image asked for. */
 static bool decode(struct rmds_item *item, struct rwf_bytes bytes, struct rwf_msg *message)
 {
-    struct library_items *items = &item->backbone->items;
-
     if (item->is_raw || rwf_msg_decode(bytes, message) == RWF_OK)
         return true;
     item->backbone->stats.undecodable++;
     tell_text(item, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_ERROR,
               "A message of the source cannot be decoded");
     if (item->state != LIBRARY_ENDED)
-        rrmp_sink_item_want_image(items->sink, rmds_now(), item->sink_item);
+        library_item_again(item);
     return false;
 }
 
@@ -292,6 +291,14 @@ static void on_directory(struct rmds_backbone *backbone, uint16_t sink_service)
         backbone->options.on_service(backbone->options.owner, name, info.is_up);
 }
 
+static void in_step(struct rmds_item *item)
+{
+    if (item->state != LIBRARY_FILLING)
+        return;
+    item->state = LIBRARY_STEP;
+    library_item_not_again(item);
+}
+
 static void deliver_event(struct rmds_backbone *backbone, const struct rrmp_sink_event *event)
 {
     struct library_items *items = &backbone->items;
@@ -308,7 +315,7 @@ static void deliver_event(struct rmds_backbone *backbone, const struct rrmp_sink
     if (event->kind == RRMP_SINK_IMAGE)
         on_image(item, event);
     else if (event->kind == RRMP_SINK_IN_STEP)
-        item->state = item->state == LIBRARY_FILLING ? LIBRARY_STEP : item->state;
+        in_step(item);
     else if (event->kind == RRMP_SINK_CLOSED)
         on_closed(item, event);
     else if (event->type == RRMP_STATUS)
@@ -453,6 +460,7 @@ bool library_items_settle(struct rmds_backbone *backbone, uint64_t now_ns, bool 
         library_list_put(&items->to_open, item);
         library_list_join(&items->to_open, &rest);
     }
+    library_items_again(items, now_ns);
     if (now_ns >= rrmp_sink_deadline(items->sink))
         rrmp_sink_tick(items->sink, now_ns, input_is_empty);
     deliver(backbone, now_ns);
@@ -463,9 +471,11 @@ uint64_t library_items_deadline(const struct rmds_backbone *backbone)
 {
     const struct library_items *items = &backbone->items;
 
-    return items->to_open.first || items->ended.first || items->has_closed_waiting
-               ? 0
-               : rrmp_sink_deadline(items->sink);
+    uint64_t sink_ns = rrmp_sink_deadline(items->sink);
+
+    if (items->to_open.first || items->ended.first || items->has_closed_waiting)
+        return 0;
+    return items->again_ns != 0 && items->again_ns < sink_ns ? items->again_ns : sink_ns;
 }
 
 void rmds_item_request_init(struct rmds_item_request *request, size_t size)

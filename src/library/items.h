@@ -34,7 +34,8 @@ struct rmds_item {
     bool is_raw : 1;
     bool is_snapshot : 1;
     bool has_qos : 1;
-    bool is_told : 1; /* that nobody offers its service */
+    bool is_told : 1;     /* that nobody offers its service */
+    bool wants_again : 1; /* an image, when the pause is over */
     struct rmds_backbone *backbone;
     rmds_item_fn *handle;
     void *user;
@@ -61,8 +62,15 @@ struct library_items {
     struct library_service **services;
     uint16_t service_count, service_last; /* last: the one looked for last */
     struct library_list to_open, ended;
-    bool has_closed_waiting; /* items that wait for their service were closed */
+    uint32_t again_count, again_next; /* items that want an image again; the next one looked at */
+    uint64_t again_ns;                /* when they are asked for; 0: there are none */
+    bool has_closed_waiting;          /* items that wait for their service were closed */
 };
+
+/* In a second, at the latest two. */
+void library_item_again(struct rmds_item *item);
+void library_item_not_again(struct rmds_item *item);
+void library_items_again(struct library_items *items, uint64_t now_ns);
 
 int library_items_init(struct rmds_backbone *backbone, uint64_t random);
 void library_items_fini(struct rmds_backbone *backbone);
