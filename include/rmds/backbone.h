@@ -59,7 +59,8 @@ struct rmds_backbone_options {
     uint32_t item_limit;  /* items open at once; 1,000,000 */
     void *owner;          /* first argument of the callbacks below */
     /* The application is on the backbone, or no longer: rrcpd is not there, has ended, or refused
-     * it. It is looked for each second; items become suspect meanwhile. */
+     * it (its log says why, and is the only place that does). It is looked for each second; items
+     * become suspect meanwhile. */
     void (*on_link)(void *owner, bool is_up);
     /* A service is new, or has changed. */
     void (*on_service)(void *owner, const char *name, bool is_up);
@@ -157,9 +158,10 @@ void rmds_item_request_init(struct rmds_item_request *request, size_t size);
 
 /*
  * Open an item. A service that nobody offers (yet) is no error: the item waits for it, and is told
- * so by a STATE. RMDS_ERROR_RANGE (a name too long or missing), RMDS_ERROR_FULL (item_limit),
- * RMDS_ERROR_NOMEM. An item that is open here already is refused by a CLOSED event with code
- * RWF_CODE_ALREADY_OPEN. No callback runs before the next turn.
+ * so by a STATE. RMDS_ERROR_RANGE (a name too long or missing), RMDS_ERROR_FULL (item_limit, or
+ * 1,024 names of services, which are entered once and stay), RMDS_ERROR_NOMEM. An item that is open
+ * here already is refused by a CLOSED event with code RWF_CODE_ALREADY_OPEN. No callback runs
+ * before the next turn.
  */
 int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_request *request,
                    struct rmds_item **out);
@@ -193,7 +195,8 @@ struct rmds_offer_options {
     bool (*on_open)(void *owner, struct rmds_offered *item);
     /* Somebody waits for its image: send it by rmds_offered_image(), now or later. */
     void (*on_image)(void *owner, struct rmds_offered *item);
-    /* Nobody wants it any more, for some seconds. Interactive: it is void after the return. */
+    /* Nobody wants it any more, for some seconds, and it is void after the return. Interactive
+     * services only, and not for items that the application has ended. */
     void (*on_close)(void *owner, struct rmds_offered *item);
 };
 
@@ -213,6 +216,7 @@ int rmds_offer_add(struct rmds_offer *offer, const char *name, uint8_t domain,
 const char *rmds_offered_name(const struct rmds_offered *item);
 uint8_t rmds_offered_domain(const struct rmds_offered *item);
 bool rmds_offered_is_wanted(const struct rmds_offered *item); /* somebody takes its updates */
+/* A snapshot of an item that is open begins with the pointer of that item. */
 void rmds_offered_set_user(struct rmds_offered *item, void *user);
 void *rmds_offered_user(const struct rmds_offered *item);
 
@@ -280,7 +284,8 @@ int rmds_topic_subscribe(struct rmds_backbone *backbone, const char *name, rmds_
 /* No event of it follows. May be called in a callback of it. */
 void rmds_topic_unsubscribe(struct rmds_topic *topic);
 /* RMDS_ERROR_FULL: the ring towards rrcpd has no room; `on_room` follows. RMDS_ERROR_RANGE: too
- * long. RMDS_ERROR_CLOSED: not attached. It goes on its way with the turn or rmds_backbone_flush().
+ * long. RMDS_ERROR_NOMEM: 1,024 names, which are entered once and stay. RMDS_ERROR_CLOSED: not
+ * attached. It goes on its way with the turn or rmds_backbone_flush().
  */
 int rmds_topic_publish(struct rmds_backbone *backbone, const char *name, const void *bytes,
                        size_t length);
