@@ -1,0 +1,311 @@
+/* test_library_items.c - items of an application: a source on a made-up backbone sends what hurts.
+ */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/err.h"
+#include "internal.h"
+#include "itemkey/itemkey.h"
+#include "rmds/rwf.h"
+#include "rrmp/source.h"
+
+#define MS 1000000ull
+
+enum { SENT_MAX = 64 };
+
+/* What one side has sent, and the other one has not got. */
+struct line {
+    struct {
+        struct backbone_target target;
+        uint32_t length;
+        uint8_t bytes[512];
+    } sent[SENT_MAX];
+    uint32_t count;
+    uint8_t room[65536];
+};
+
+struct world {
+    uint64_t now_ns;
+    struct rmds_backbone *backbone;
+    struct rrmp_source *source;
+    struct line up, down;
+    uint16_t svc;
+    uint32_t wanted; /* the source's item */
+    bool is_bad;     /* its images */
+    char log[64];    /* I image, U update, ! state, X closed */
+    struct rmds_item *item;
+};
+
+static uint8_t *reserve(void *context, const struct backbone_target *target, size_t length)
+{
+    struct line *line = context;
+
+    assert_true(line->count < SENT_MAX && length <= sizeof(line->room));
+    line->sent[line->count].target = *target;
+    return line->room;
+}
+
+static void commit(void *context, size_t length)
+{
+    struct line *line = context;
+
+    if (length == 0)
+        return;
+    assert_true(length <= sizeof(line->sent[0].bytes));
+    memcpy(line->sent[line->count].bytes, line->room, length);
+    line->sent[line->count++].length = (uint32_t)length;
+}
+
+static unsigned fill(void *context)
+{
+    (void)context;
+    return 0;
+}
+
+static struct backbone_send send_on(struct line *line)
+{
+    return (struct backbone_send){
+        .context = line, .reserve = reserve, .commit = commit, .fill = fill
+    };
+}
+
+static size_t message(uint8_t *out, uint8_t class, struct rwf_state state)
+{
+    const struct rwf_msg msg = { .msg_class = class,
+                                 .domain = RWF_DOMAIN_MARKET_PRICE,
+                                 .flags = class == RWF_CLASS_STATUS ? RWF_STATUS_HAS_STATE : 0,
+                                 .container = RWF_TYPE_NO_DATA,
+                                 .state = state };
+    struct rwf_encoder encoder;
+
+    rwf_encoder_init(&encoder, out, 256);
+    assert_int_equal(rwf_msg_encode(&encoder, &msg), RWF_OK);
+    return rwf_encoder_bytes(&encoder).length;
+}
+
+static void publish(struct world *world, uint8_t type, uint8_t stream, bool is_bad)
+{
+    const struct rwf_state state = { .stream_state = stream, .data_state = RWF_DATA_SUSPECT };
+    uint8_t *room;
+
+    assert_int_equal(rrmp_source_publish_begin(world->source, world->wanted, type, 256, &room),
+                     MD_OK);
+    size_t length = message(room, type == RRMP_STATUS ? RWF_CLASS_STATUS : RWF_CLASS_UPDATE, state);
+    rrmp_source_publish_commit(world->source, is_bad ? 1 : length);
+}
+
+static void image(struct world *world)
+{
+    const struct rrmp_part part = { .is_first = true,
+                                    .is_last = true,
+                                    .is_solicited = true,
+                                    .state = RWF_STREAM_OPEN << 3 | RWF_DATA_OK };
+    uint8_t *room;
+
+    if (rrmp_source_image_begin(world->source, world->now_ns, world->wanted, &part, 256, &room) !=
+        MD_OK)
+        return;
+    size_t length = message(room, RWF_CLASS_REFRESH, (struct rwf_state){ .stream_state = 1 });
+    rrmp_source_publish_commit(world->source, world->is_bad ? 1 : length);
+}
+
+static void source_take(struct world *world)
+{
+    struct rrmp_source_event event;
+
+    while (rrmp_source_event(world->source, &event, 1) == 1) {
+        if (event.kind == RRMP_SOURCE_WANTED)
+            world->wanted = event.item;
+        if (event.kind == RRMP_SOURCE_WANTED || event.kind == RRMP_SOURCE_IMAGE_WANTED)
+            image(world);
+    }
+}
+
+static void handle(const struct rmds_item_event *event)
+{
+    static const char letters[] = { [RMDS_ITEM_IMAGE] = 'I',
+                                    [RMDS_ITEM_UPDATE] = 'U',
+                                    [RMDS_ITEM_GENERIC] = 'G',
+                                    [RMDS_ITEM_STATE] = '!',
+                                    [RMDS_ITEM_CLOSED] = 'X' };
+    struct world *world = event->user;
+
+    strncat(world->log, (char[2]){ letters[event->kind], 0 }, sizeof(world->log) - 1);
+}
+
+/* All that was sent arrives, both sides have a turn; ten milliseconds pass. */
+static void turn(struct world *world)
+{
+    struct line *copy = malloc(sizeof(*copy));
+
+    assert_non_null(copy);
+    world->now_ns += 10 * MS;
+    world->backbone->now_ns = world->now_ns;
+    for (int is_up = 0; is_up < 2; is_up++) {
+        struct line *line = is_up ? &world->up : &world->down;
+
+        *copy = *line;
+        line->count = 0;
+        for (uint32_t i = 0; i < copy->count; i++) {
+            const struct backbone_event event = { .type = BACKBONE_MESSAGE,
+                                                  .session = is_up ? 10 : 1,
+                                                  .src_port = 1,
+                                                  .dst_port = copy->sent[i].target.port,
+                                                  .topic = copy->sent[i].target.topic,
+                                                  .bytes = copy->sent[i].bytes,
+                                                  .length = copy->sent[i].length };
+            if (is_up)
+                rrmp_source_input(world->source, world->now_ns, &event, 1);
+            else
+                library_items_input(world->backbone, world->now_ns, &event, 1);
+            source_take(world);
+        }
+    }
+    free(copy);
+    rrmp_source_tick(world->source, world->now_ns, true);
+    source_take(world);
+    library_items_settle(world->backbone, world->now_ns, true);
+}
+
+static void turns(struct world *world, int count)
+{
+    for (int i = 0; i < count; i++)
+        turn(world);
+}
+
+static void open_item(struct world *world)
+{
+    struct rmds_item_request request;
+
+    rmds_item_request_init(&request, sizeof(request));
+    request.service = "RDFD";
+    request.name = "IBM";
+    request.handle = handle;
+    request.user = world;
+    assert_int_equal(rmds_item_open(world->backbone, &request, &world->item), 0);
+}
+
+static int setup(void **state)
+{
+    struct world *world = calloc(1, sizeof(*world));
+    struct rmds_backbone_options options;
+    uint8_t tlvs[64], qos[5];
+    const struct rwf_qos best = { .timeliness = RWF_TIMELINESS_REALTIME,
+                                  .rate = RWF_RATE_TICK_BY_TICK };
+    struct md_wr wr = md_wr_init(tlvs, sizeof(tlvs));
+
+    assert_non_null(world);
+    world->now_ns = rmds_now();
+    rmds_backbone_options_init(&options, sizeof(options));
+    options.run_dir = "/nonexistent/rmds";
+    options.item_limit = 16;
+    assert_int_equal(rmds_backbone_open(&options, &world->backbone), 0);
+    rrmp_sink_destroy(world->backbone->items.sink);
+    const struct rrmp_sink_config sink = { .send = send_on(&world->up), .item_limit = 16 };
+    assert_int_equal(rrmp_sink_create(&sink, &world->backbone->items.sink), MD_OK);
+    const struct rrmp_source_config config = {
+        .name = "test", .send = send_on(&world->down), .item_limit = 16, .gap_log = 64
+    };
+    assert_int_equal(rrmp_source_create(&config, &world->source), MD_OK);
+    itemkey_qos_pack(&best, qos);
+    rrmp_tlv_put(&wr, RRMP_TLV_CAPABILITIES, (uint8_t[]){ RWF_DOMAIN_MARKET_PRICE }, 1);
+    rrmp_tlv_put(&wr, RRMP_TLV_QOS, qos, sizeof(qos));
+    const struct rrmp_service service = { .state = RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING,
+                                          .open_window = 100,
+                                          .features = RRMP_FEATURE_SNAPSHOTS,
+                                          .tlv_count = 2,
+                                          .name = { (const uint8_t *)"RDFD", 4 },
+                                          .tlvs = { tlvs, md_wr_length(&wr) } };
+    assert_int_equal(rrmp_source_service_offer(world->source, world->now_ns, &service, &world->svc),
+                     MD_OK);
+    struct backbone_event up = { .type = BACKBONE_ATTACHED, .session = 1, .dst_port = 1 };
+    rrmp_source_input(world->source, world->now_ns, &up, 1);
+    up.session = 10;
+    library_items_input(world->backbone, world->now_ns, &up, 1);
+    turns(world, 10);
+    open_item(world);
+    turns(world, 20);
+    assert_string_equal(world->log, "I");
+    world->log[0] = 0;
+    *state = world;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct world *world = *state;
+
+    rmds_backbone_close(world->backbone);
+    rrmp_source_destroy(world->source);
+    free(world);
+    return 0;
+}
+
+static void a_bad_message_is_mended_by_an_image(void **state)
+{
+    struct world *world = *state;
+
+    publish(world, RRMP_UPDATE, 0, false);
+    publish(world, RRMP_UPDATE, 0, true);
+    publish(world, RRMP_UPDATE, 0, true);
+    publish(world, RRMP_UPDATE, 0, false); /* of no use before the image */
+    turns(world, 300);
+    assert_string_equal(world->log, "U!I");
+    publish(world, RRMP_UPDATE, 0, false);
+    turn(world);
+    assert_string_equal(world->log, "U!IU");
+}
+
+static void a_source_whose_messages_are_all_bad_is_not_asked_for_each(void **state)
+{
+    struct world *world = *state;
+
+    world->is_bad = true;
+    publish(world, RRMP_UPDATE, 0, true);
+    turns(world, 500);
+    assert_in_range(strlen(world->log), 2, 6); /* five seconds */
+    world->is_bad = false;
+    turns(world, 300);
+    assert_int_equal(world->log[strlen(world->log) - 1], 'I');
+}
+
+static void nothing_follows_the_end(void **state)
+{
+    struct world *world = *state;
+
+    publish(world, RRMP_STATUS, RWF_STREAM_CLOSED, false);
+    publish(world, RRMP_UPDATE, 0, false);
+    turns(world, 10);
+    assert_string_equal(world->log, "X");
+    assert_int_equal(world->backbone->items.slots.count, 0);
+}
+
+static void an_item_may_be_opened_again_at_once(void **state)
+{
+    struct world *world = *state;
+
+    rmds_item_close(world->item); /* between two turns */
+    open_item(world);
+    turns(world, 20);
+    assert_string_equal(world->log, "I");
+    assert_int_equal(world->backbone->items.slots.count, 1);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_bad_message_is_mended_by_an_image, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_source_whose_messages_are_all_bad_is_not_asked_for_each,
+                                        setup, teardown),
+        cmocka_unit_test_setup_teardown(nothing_follows_the_end, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_item_may_be_opened_again_at_once, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
