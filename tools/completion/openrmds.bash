@@ -80,4 +80,4 @@ _openrmds() {
 }
 
 complete -o filenames -F _openrmds rrcpd src_dist p2ps sink_driven_src rmdstestclient rmdsmon p2psmon src_distmon \
-    rrcpmon adsmon adhmon rmdscnf rmdsaccess rmdsctl rmdsfault rmdsrec rwfdump rrcpperf rmds
+    rrcpmon adsmon adhmon rmdscnf rmdsaccess rmdsctl rmdsfault rmdsrec rmdsreplay rwfdump rrcpperf rmds
