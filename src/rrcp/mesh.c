@@ -23,8 +23,9 @@
 #define PROBE_NS_MIN (100 * RRCP_MS) /* to one address; doubled up to the longest */
 #define PROBE_NS_MAX (1 * RRCP_S)
 #define FORGET_NS    (600 * RRCP_S) /* a learnt address without a peer */
-#define STALE_NS     (10 * RRCP_S) /* it makes room: its live peer would be named each second or two \
-                                    */
+#define STALE_NS                                                                                   \
+    (10 * RRCP_S) /* it makes room: its live peer would be named each second or two                \
+                   */
 #define MEMBERS_BYTES 1024
 
 static bool is_same(const struct rrcp_address *a, const struct rrcp_address *b)

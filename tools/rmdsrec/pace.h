@@ -5,7 +5,7 @@
 
 #include "stage.h"
 
-    struct control;
+struct control;
 
 struct replay {
     struct player player;
