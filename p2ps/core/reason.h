@@ -31,7 +31,8 @@ enum p2ps_reason {
     P2PS_REASONS,
 };
 
-/* In that order, for rows of statistics. */
+/* In that order, for rows of statistics; `of` is the name of a member.
+ * NOLINTBEGIN(bugprone-macro-parentheses) */
 #define P2PS_REASON_ROWS(ROW, of)                                                                  \
     ROW("other", of[P2PS_REASON_OTHER]), ROW("slowMount", of[P2PS_REASON_SLOW_MOUNT]),             \
         ROW("workerBehind", of[P2PS_REASON_WORKER_BEHIND]),                                        \
@@ -43,6 +44,7 @@ enum p2ps_reason {
         ROW("authority", of[P2PS_REASON_AUTHORITY]), ROW("limit", of[P2PS_REASON_LIMIT]),          \
         ROW("badRequest", of[P2PS_REASON_BAD_REQUEST]),                                            \
         ROW("unreadable", of[P2PS_REASON_UNREADABLE])
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* A status to the client is on its way. `is_of_item`: of a stream of an item that is open. */
 void p2ps_reason_count(struct p2ps_core *core, uint32_t client, const struct rwf_state *state,

@@ -326,6 +326,7 @@ static void put_dictionary(struct md_wr *wr, uint16_t *count, const char *name)
     if (length == 0 || length > LIBRARY_NAME_MAX)
         return;
     value[0] = (uint8_t)length;
+    /* Its length stands before it. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
     memcpy(value + 1, name, length);
     rrmp_tlv_put(wr, RRMP_TLV_DICT_USED, value, length + 1);
     (*count)++;

@@ -135,12 +135,12 @@ static void choose_predictor(struct rec_put_scratch *scratch, struct rec_column 
     column->predictor = found;
     if (count < SAMPLE_LEAST)
         return;
-    for (uint8_t p = REC_FROM_ZERO; p <= REC_FROM_COLUMN; p++) {
-        column->predictor = p;
+    for (unsigned p = REC_FROM_ZERO; p <= REC_FROM_COLUMN; p++) {
+        column->predictor = (uint8_t)p;
         uint64_t bits = cost(scratch, column, sample, scratch->last, ++scratch->column);
         if (bits < best) {
             best = bits;
-            found = p;
+            found = (uint8_t)p;
         }
     }
     column->predictor = found;

@@ -69,6 +69,7 @@ unsigned srcdist_uplink_put_paths(const struct srcdist_core *core, struct md_wr 
             memcpy(path, before.data, at);
         if (at > 0 && length > 0)
             path[at++] = ',';
+        /* Its length goes along. NOLINTNEXTLINE(bugprone-not-null-terminated-result) */
         memcpy(path + at, site, length);
         rrmp_tlv_put(wr, RRMP_TLV_SITE_PATH, path, at + length);
         count++;

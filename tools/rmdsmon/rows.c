@@ -173,7 +173,7 @@ static bool place(const struct monitor_instance *instance, const struct table *t
     cell->id_length = (size_t)(leaf - cell->id);
     if (star) {
         size_t under = strlen(star + 1);
-        if (cell->id_length <= under || strncmp(leaf - under, star + 1, under) != 0)
+        if (cell->id_length <= under || memcmp(leaf - under, star + 1, under) != 0)
             return false;
         cell->id_length -= under;
     }

@@ -149,7 +149,7 @@ static bool read_hex(struct importer *importer, struct rwf_bytes cell, struct rw
     static const char digits[] = "0123456789abcdef";
 
     for (size_t i = 0; i < cell.length; i++) {
-        const char *digit = memchr(digits, cell.data[i], 16);
+        const char *digit = cell.data[i] ? strchr(digits, cell.data[i]) : NULL;
         if (!digit || cell.length % 2)
             return false;
         unsigned value = (unsigned)(digit - digits);
