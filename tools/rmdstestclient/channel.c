@@ -10,10 +10,11 @@
 static void on_error(void *owner, struct rwf_bytes text)
 {
     struct conn *conn = owner;
+    char words[200];
 
     if (conn->tc->stats.errors++ < ERRORS_PRINTED)
-        fprintf(stderr, "rmdstestclient: connection %u: %.*s\n", conn->number,
-                (int)(text.length < 200 ? text.length : 200), (const char *)text.data);
+        fprintf(stderr, "rmdstestclient: connection %u: %s\n", conn->number,
+                show_words(text, words, sizeof(words)));
 }
 
 static int dial_json(struct conn *conn, const struct client_dial *dial, const struct link_ops *ops)

@@ -252,11 +252,13 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
     if (!slot || !(msg->flags & RWF_STATUS_HAS_STATE))
         return; /* the end of a batch, or of a stream we have closed */
     const struct tc_item *item = &tc->items[slot->item];
+    char words[1024];
+    (void)show_words(msg->state.text, words, sizeof(words));
     if (tc->options.log >= 2 || tc->options.shows_states)
-        printf("STATUS  %s %s/%s/%s \"%.*s\"\n", item->name,
+        printf("STATUS  %s %s/%s/%s \"%s\"\n", item->name,
                rwf_stream_state_name(msg->state.stream_state),
                rwf_data_state_name(msg->state.data_state), rwf_state_code_name(msg->state.code),
-               (int)msg->state.text.length, (const char *)msg->state.text.data);
+               words);
     note_data_state(tc, slot, msg);
     if (msg->state.code == RWF_CODE_JIT_CONFLATION_STARTED)
         slot->is_conflated = true;
@@ -267,8 +269,7 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
     if (slot->state == SLOT_OPEN)
         conn->open--;
     char reason[160];
-    snprintf(reason, sizeof(reason), "%s \"%.*s\"", rwf_state_code_name(msg->state.code),
-             (int)msg->state.text.length, (const char *)msg->state.text.data);
+    snprintf(reason, sizeof(reason), "%s \"%.120s\"", rwf_state_code_name(msg->state.code), words);
     if (msg->state.stream_state == RWF_STREAM_CLOSED_RECOVER) {
         snprintf(tc->answer_for_now, sizeof(tc->answer_for_now), "%.127s", reason);
         if (conn->pending > 0 && slot->state == SLOT_ASKED)

@@ -92,9 +92,10 @@ static void on_login(struct conn *conn, const struct rwf_msg *msg)
     }
     if (msg->state.stream_state < RWF_STREAM_CLOSED_RECOVER)
         return;
-    fprintf(stderr, "rmdstestclient: connection %u: login %s: %s %.*s\n", conn->number,
+    char words[1024];
+    fprintf(stderr, "rmdstestclient: connection %u: login %s: %s %s\n", conn->number,
             conn->state == CONN_LOGIN ? "refused" : "closed", rwf_state_code_name(msg->state.code),
-            (int)msg->state.text.length, (const char *)msg->state.text.data);
+            show_words(msg->state.text, words, sizeof(words)));
     if (msg->state.stream_state == RWF_STREAM_CLOSED) {
         tc->is_over = true;
         md_loop_stop(tc->loop);

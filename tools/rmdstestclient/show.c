@@ -28,6 +28,19 @@ static size_t bytes_text(struct rwf_bytes bytes, char *out, size_t size)
     return n;
 }
 
+const char *show_words(struct rwf_bytes text, char *out, size_t size)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < text.length && n + 1 < size; i++) {
+        uint8_t byte = text.data[i];
+        bool is_c1 = i > 0 && text.data[i - 1] == 0xc2 && byte >= 0x80 && byte < 0xa0;
+        out[n++] = byte < 0x20 || byte == 0x7f || is_c1 ? '.' : (char)byte;
+    }
+    out[n] = 0;
+    return out;
+}
+
 /* The commands of a partial update in braces: {22} is "go on at cell 22", {*3} "three times more".
  */
 static size_t partial_text(struct rwf_bytes bytes, char *out, size_t size)

@@ -283,6 +283,8 @@ void refusals_tell(struct tc *tc); /* those that refusals_note() kept back */
 void data_message(struct conn *conn, const struct rssl_event *event);
 
 /* show.c: a payload as text on standard output; false: it is broken */
+/* Words of a server in a line of ours: what would move the cursor of a terminal is a dot. */
+const char *show_words(struct rwf_bytes text, char *out, size_t size);
 bool show_payload(const struct tc *tc, unsigned container, struct rwf_bytes payload);
 
 /* chain.c: the items that are there so far name further ones */
