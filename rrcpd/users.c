@@ -211,7 +211,10 @@ static bool has_access(struct user *user, bool is_application)
         return true;
     if (rules == 0) {
         md_ctr_inc(user->users->refused_access);
-        refuse(user, MD_ERR_STATE, "attachAccess lets this uid and its groups do nothing");
+        refuse(user, MD_ERR_STATE,
+               "attachAccess lets this uid and its groups do nothing; uid=NAME consume, "
+               "publish=SERVICE "
+               "or all would");
         return false;
     }
     if (!access_is_all(access, rules)) {
