@@ -11,7 +11,7 @@
  * Each byte costs its share of a second. A connection that was silent may be ahead by CEILING_AHEAD
  * and no more, so that over any second at most 5 % more goes out than the rate, and less over more.
  *
- * What the core may queue is bounded by time, too: CEILING_QUEUE of the rate stands for a full
+ * The queue of the core is bounded by time, too: CEILING_QUEUE of the rate stands for a full
  * output. Merging begins and ends at shares of that, as for every slow client, so an update waits
  * in the queue for a fraction of it, and otherwise where it can be merged.
  */

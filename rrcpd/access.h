@@ -18,8 +18,8 @@
  * groups give together. The daemons are root, the uid of this rrcpd, and those that the packages
  * start src_dist and p2ps as.
  *
- * What a program may not send is dropped. Its messages are judged by a private copy, since they
- * stand in memory that it may change.
+ * Messages that a program may not send are dropped. They are judged by a private copy, since they
+ * stand in memory that the program may change.
  */
 struct access;
 

@@ -195,7 +195,7 @@ struct rmds_offer_options {
     bool (*on_open)(void *owner, struct rmds_offered *item);
     /* Somebody waits for its image: send it by rmds_offered_image(), now or later. */
     void (*on_image)(void *owner, struct rmds_offered *item);
-    /* Nobody wants it any more, for some seconds, and it is void after the return. Interactive
+    /* The item was wanted by nobody for some seconds, and is void after the return. Interactive
      * services only, and not for items that the application has ended. */
     void (*on_close)(void *owner, struct rmds_offered *item);
 };

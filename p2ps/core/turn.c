@@ -114,9 +114,9 @@ static void flush_one(struct p2ps_core *core, uint32_t client)
 }
 
 /*
- * Who has asked for more than was looked at gets its output in writes that are worth one: a turn
- * answers a few requests of many clients, and a write costs more than the image in it. All others
- * get theirs at the end of the turn.
+ * A client with requests that were not looked at yet gets its output in writes that are worth one:
+ * a turn answers a few requests of many clients, and a write costs more than the image in it. All
+ * others get theirs at the end of the turn.
  */
 static bool holds(struct p2ps_core *core, uint32_t client)
 {

@@ -35,7 +35,7 @@ struct srcdist_proof {
 };
 
 /*
- * What the configuration says of a route: how it logs in, and what it takes of the services there.
+ * The configuration of a route: how it logs in, and what it takes of the services there.
  * Views and texts live until the next call of uplink().
  */
 struct srcdist_uplink {
@@ -56,7 +56,7 @@ struct srcdist_link {
     void (*close)(void *self, const char *reason);
     /* The connection shows this by itself. NULL: it is plain, and has no certificate. */
     void (*proof)(void *self, struct srcdist_proof *out);
-    /* Asked when a route is about to log in. NULL: an ordinary provider. */
+    /* The core asks this when a route is about to log in. NULL: an ordinary provider. */
     void (*uplink)(void *self, struct srcdist_uplink *out);
     /* The other site wants a new token: what uplink() says is read anew. False: it cannot be. NULL:
      * there is none. */

@@ -19,7 +19,7 @@
 
 enum { SENT_MAX = 64 };
 
-/* What one side has sent, and the other one has not got. */
+/* Messages that one side has sent, and the other one has not got. */
 struct line {
     struct {
         struct backbone_target target;

@@ -238,7 +238,7 @@ static void tables_check(struct world *world, struct proc *proc)
                    broken);
 }
 
-/* Who always has something to do at once, and is told nothing, keeps a whole core busy. */
+/* A process that always has something to do at once, and is told nothing, keeps a core busy. */
 static void rest_check(struct world *world, struct proc *proc)
 {
     bool is_eager = proc->tick_at_ns <= world->now_ns + EAGER_NS && !queue_head(&proc->inbox);
