@@ -50,7 +50,7 @@ repeat_failed() {
     python3 "$root/tests/junit.py" --failures "$2" >"$1/log/unsteady.log"
     (cd "$1" && IFS='|' && ctest -j 1 --resource-spec-file log/cores.json --output-on-failure --no-tests=ignore \
         --output-junit "$3" -L '^(system|interop)$' -R "^(${names[*]})$") >>"$1/log/unsteady.log" 2>&1
-    [ -f "$3" ] && ! python3 "$root/tests/junit.py" "$2" --again "$3" | grep -q '^failed'
+    [ -f "$3" ] && ! grep -q '^failed' < <(python3 "$root/tests/junit.py" "$2" --again "$3" 2>/dev/null)
 }
 
 stage() { # STAGE COMMAND...: run, time, say

@@ -268,8 +268,8 @@ static void on_status(struct conn *conn, const struct rwf_msg *msg)
         return;
     if (slot->state == SLOT_OPEN)
         conn->open--;
-    char reason[160];
-    snprintf(reason, sizeof(reason), "%s \"%.120s\"", rwf_state_code_name(msg->state.code), words);
+    char reason[REASON_SIZE];
+    snprintf(reason, sizeof(reason), "%s \"%.320s\"", rwf_state_code_name(msg->state.code), words);
     if (msg->state.stream_state == RWF_STREAM_CLOSED_RECOVER) {
         snprintf(tc->answer_for_now, sizeof(tc->answer_for_now), "%.127s", reason);
         if (conn->pending > 0 && slot->state == SLOT_ASKED)

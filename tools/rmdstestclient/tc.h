@@ -28,6 +28,7 @@
 #define OFFERED_MAX   256 /* services of a directory that are known by name */
 #define REFUSALS_MAX  8   /* reasons told together; further ones item by item */
 #define REFUSAL_NAMES 3
+#define REASON_SIZE   400   /* of a code and its text: a list of rates is long */
 #define CHAIN_MAX     10000 /* items that -chain and -story find */
 
 /*
@@ -137,7 +138,7 @@ struct services {
 struct refusal {
     uint64_t hash;
     uint64_t count; /* not told yet */
-    char reason[160];
+    char reason[REASON_SIZE];
     char names[REFUSAL_NAMES * 34];
 };
 
