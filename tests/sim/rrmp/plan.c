@@ -26,6 +26,7 @@ static void plan_calm(struct world *world)
         .updates_per_s = 500,
         .busy_ns = 8 * SEC,
         .delay_ns = 200000,
+        .part_delay_ns = 10 * MS,
         .loss_run = 1,
         .churn_per_s = 20,
         .ring_bytes = 1 << 20,
@@ -201,6 +202,16 @@ static void many_parts(struct world *world)
     world->plan.churn_per_s = 100;
     world->plan.loss_ppm = 10000;
     world->plan.loss_run = 2;
+}
+
+/* Images are on their way for so long that others ask for them meanwhile, up to the end. */
+static void slow_parts(struct world *world)
+{
+    plan_calm(world);
+    world->plan.source_cache = false;
+    world->plan.item_count = 20;
+    world->plan.churn_per_s = 60;
+    world->plan.part_delay_ns = 400 * MS;
 }
 
 static void losses_unicast(struct world *world)
@@ -487,6 +498,7 @@ static const struct scenario {
     { "losses", losses, false, false },
     { "losses_sparse", losses_sparse, false, false },
     { "many_parts", many_parts, false, false },
+    { "slow_parts", slow_parts, false, false },
     { "losses_unicast", losses_unicast, false, false },
     { "restarts", restarts, false, false },
     { "failover", failover, false, false },

@@ -7,9 +7,8 @@
 #include "base/err.h"
 #include "cores.h"
 
-#define DELAY      (2 * MS)
-#define PART_DELAY (10 * MS)
-#define OFFER_ID   100u /* of the first service, in its providers' words */
+#define DELAY    (2 * MS)
+#define OFFER_ID 100u /* of the first service, in its providers' words */
 
 static struct world *world_of(const struct provider *p)
 {
@@ -248,7 +247,7 @@ static void image_start(struct provider *p, uint32_t item, bool is_solicited)
     if (!is_slow)
         return;
     p->is_parting[item] = true;
-    struct event event = { .at_ns = world->now_ns + random_below(world, PART_DELAY),
+    struct event event = { .at_ns = world->now_ns + random_below(world, world->plan.part_delay_ns),
                            .kind = EVENT_PART,
                            .a = p->number,
                            .b = item << 8 | 1,
@@ -272,7 +271,7 @@ void provider_part(struct world *world, const struct event *event)
     image_say(p, &image);
     if (image.part + 1 < image.parts) {
         struct event next = *event;
-        next.at_ns = world->now_ns + random_below(world, PART_DELAY);
+        next.at_ns = world->now_ns + random_below(world, world->plan.part_delay_ns);
         next.b = item << 8 | (image.part + 1u);
         world_push(world, &next);
         return;

@@ -106,10 +106,11 @@ struct plan {
     uint32_t service_count;
     uint32_t watch_count; /* per sink */
     uint32_t updates_per_s;
-    uint64_t busy_ns;  /* with faults */
-    uint64_t delay_ns; /* greatest of one link */
-    uint32_t loss_ppm; /* losses beyond repair, per message and link */
-    uint32_t loss_run; /* longest run of them */
+    uint64_t busy_ns;       /* with faults */
+    uint64_t delay_ns;      /* greatest of one link */
+    uint64_t part_delay_ns; /* greatest between the parts of an image */
+    uint32_t loss_ppm;      /* losses beyond repair, per message and link */
+    uint32_t loss_run;      /* longest run of them */
     uint32_t unicast_loss_ppm;
     uint32_t kills; /* of processes, expected over the run */
     uint32_t hangs;
