@@ -97,6 +97,8 @@ struct rrmp_sink_stats {
     uint64_t images_redundant;
     uint64_t hold_overflows;
     uint64_t failovers;
+    uint64_t preempted;      /* items whose room a source needed for others */
+    uint64_t moved;          /* items that `rebalance` or `failback` moved */
     uint64_t resumed;        /* items that went on at a mirror, without an image */
     uint64_t resumes_failed; /* items that were to, and got an image */
     uint64_t audits;

@@ -8,7 +8,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #define MS          1000000ull
 #define SEC         1000000000ull
@@ -489,13 +489,9 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     sink->now_ns = now_ns;
     sink_dying_free(sink);
     rrmp_outbox_flush(&sink->outbox);
-    if (input_is_empty) {
+    if (input_is_empty)
         instances_check(sink);
-        sink_resume_tick(sink);
-    } else if (sink->hold_ns != RRMP_NEVER &&
-               now_ns >= sink->hold_ns + sink->config.resume_hold_ns) {
-        sink_resume_tick(sink); /* never idle, it is told twice as late, but told */
-    }
+    sink_resume_tick(sink, input_is_empty);
     directory_events(sink);
     sink_loss_tick(sink);
     sink_parked_check(sink);
@@ -525,7 +521,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
     sooner(&deadline, sink->query_due_ns);
     sooner(&deadline, sink->service_query_ns);
     sooner(&deadline, sink_mirror_deadline(sink));
-    sooner(&deadline, sink->hold_ns);
+    sooner(&deadline, sink_resume_deadline(sink));
     for (uint32_t n = 0; n < sink->instances.high; n++) {
         const struct sink_instance *instance = sink_instance_at(sink, n);
         if (!instance->in_use)

@@ -106,6 +106,18 @@ static const char *check_found(const struct rrmp_sink *sink, uint32_t number, st
     return NULL;
 }
 
+/* It stands among the moves, which tell suspect when its time is over. */
+static bool is_moving(const struct rrmp_sink *sink, const struct sink_item *item)
+{
+    const struct sink_place *place = md_slots_at(&sink->places, item->place);
+
+    for (uint32_t i = sink->move_head; place->is_moving && i != sink->move_tail; i++) {
+        if (sink_item_at(sink, sink->moves[i % SINK_MOVES].item) == item)
+            return true;
+    }
+    return false;
+}
+
 static const char *check_item(const struct rrmp_sink *sink, uint32_t number, struct tally *tally)
 {
     const struct sink_item *item = sink_item_at(sink, number);
@@ -122,7 +134,8 @@ static const char *check_item(const struct rrmp_sink *sink, uint32_t number, str
     tally->items++;
     tally->places += item->place != MD_NIL;
     MD_REQUIRE(!item->is_resuming || item->place != MD_NIL);
-    MD_REQUIRE(!item->is_resuming || item->suspect_sent || sink->hold_ns != RRMP_NEVER);
+    MD_REQUIRE(!item->is_resuming || item->suspect_sent || sink->hold_ns != RRMP_NEVER ||
+               is_moving(sink, item));
     tally->live += item->state == RRMP_SINK_LIVE;
     if (item->queue != QUEUE_NONE)
         tally->queued[item->queue - 1]++;

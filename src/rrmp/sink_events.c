@@ -1,6 +1,6 @@
 /* sink_events.c - the sink's events, the records it holds, and items that have ended. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #include <stdlib.h>
 #include <string.h>

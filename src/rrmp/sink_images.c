@@ -1,6 +1,6 @@
 /* sink_images.c - images and bindings: from the first part to being in step. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #include <string.h>
 

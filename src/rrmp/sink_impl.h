@@ -37,11 +37,13 @@
 #define SINK_REFUSED          4u
 #define SINK_REFUSED_NS       30000000000ull /* an item said not to be there */
 #define SINK_REFUSED_SHORT_NS 1000000000ull  /* the service there has trouble */
+#define SINK_PREEMPTED_NS     5000000000ull  /* at least, until a preempted item asks again */
 #define SINK_BUCKETS          64u
 #define SINK_RUNS             64u
 #define SINK_EARLY_MAX        1024u
 #define SINK_EARLY_NS         1000000000ull
 #define SINK_DICTS            64u
+#define SINK_MOVES            256u /* items that move to a better source at one time */
 #define SINK_SUMS_IDLE        6u /* it may remember us from before a partition: say what we hold */
 #define SINK_DESCRIPTION_MAX  65536u
 
@@ -99,6 +101,7 @@ struct sink_work {
     uint8_t tries;       /* REQUESTs without answer at this instance */
     bool image_stays;    /* the image under way is suspect until the next */
     bool is_replay;      /* what is under way is no image, but goes on where we were */
+    bool is_preempted;   /* others took its room, and nobody else has any: it waits, suspect */
     struct {
         uint32_t link;
         uint64_t until_ns;
@@ -156,7 +159,16 @@ struct sink_place {
     uint32_t next_free;
     bool is_regrouped; /* consumers have an older group of it: no image has come since it moved */
     bool is_doubted;   /* its group or service was told suspect, and not fine since */
+    bool is_moving;    /* it has left its source for a better one, and stands in `moves` */
+    uint32_t awaited;  /* it is to move when its number is another one, */
+    uint64_t await_ns; /* since when; 0: it is not to move */
     struct rrmp_position position;
+};
+
+/* An item that moves: consumers hear of it only if that takes too long. */
+struct sink_move {
+    uint32_t item;
+    uint64_t due_ns;
 };
 
 /* The features that a link must offer for a request. */
@@ -337,13 +349,15 @@ struct rrmp_sink {
     bool has_scoped; /* a STATE of a group or service waits: no other may stamp its items anew */
     uint64_t query_due_ns; /* QUERY INSTANCE to all; RRMP_NEVER none */
     uint64_t service_query_ns;
-    uint64_t parked_check_ns; /* each second: what is parked may have a place */
-    uint64_t mirror_ns;       /* when the next items are looked at */
-    uint32_t mirror_item;     /* where that goes on */
-    uint64_t move_ns;         /* when the next item may be moved */
-    uint64_t hold_ns;         /* suspect is held back until then; RRMP_NEVER: of no item */
-    uint32_t hold_item;       /* where telling it goes on */
-    bool may_send;            /* a queue may have something to send */
+    uint64_t parked_check_ns;           /* each second: what is parked may have a place */
+    uint64_t mirror_ns;                 /* when the next items are looked at */
+    uint32_t mirror_item;               /* where that goes on */
+    uint64_t move_ns;                   /* when the next item may be moved */
+    struct sink_move moves[SINK_MOVES]; /* in order of their times */
+    uint32_t move_head, move_tail;
+    uint64_t hold_ns;   /* suspect is held back until then; RRMP_NEVER: of no item */
+    uint32_t hold_item; /* where telling it goes on */
+    bool may_send;      /* a queue may have something to send */
 };
 
 static inline struct sink_item *sink_item_at(const struct rrmp_sink *sink, uint32_t number)
@@ -519,41 +533,6 @@ void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t instance, const struct r
 void sink_sums(struct rrmp_sink *sink, bool at_once);
 void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance, bool is_reset);
 uint64_t sink_loss_tick(struct rrmp_sink *sink);
-
-/* sink_mirror.c: standby interest at a second instance of a mirrored service */
-void sink_mirror_tick(struct rrmp_sink *sink);
-uint64_t sink_mirror_deadline(const struct rrmp_sink *sink);
-/* The standby of the item, if it may take over now; else MD_NIL. */
-uint32_t sink_mirror_of(const struct rrmp_sink *sink, const struct sink_item *item);
-/* The standby interest ends; `tell`: with a CLOSE. */
-void sink_mirror_drop(struct rrmp_sink *sink, uint32_t item, bool tell);
-/* The link is gone: nobody stands by there any more. */
-void sink_mirror_link_gone(struct rrmp_sink *sink, uint32_t link);
-/* A REFUSE that answers a standby REQUEST; false: it does not. */
-bool sink_mirror_refused(struct rrmp_sink *sink, uint32_t link, const struct rrmp_refuse *refuse);
-
-/* sink_resume.c: a mirror goes on where another source was */
-/* An image to consumers in step. `message` of one in a single part, else NULL. */
-void sink_place_image(struct rrmp_sink *sink, uint32_t item, const struct rrmp_view *message);
-/* The next message to consumers in step. */
-void sink_place_pass(struct rrmp_sink *sink, uint32_t item, struct rrmp_view message);
-void sink_place_pass_chain(struct rrmp_sink *sink, uint32_t item, const struct sink_chain *chain);
-void sink_place_drop(struct rrmp_sink *sink, uint32_t item);
-/* Its group or service was told a state. */
-void sink_place_told(struct rrmp_sink *sink, uint32_t item, uint8_t state);
-/* Consumers of the link's items hear that their service is down. */
-void sink_link_doubt(struct rrmp_sink *sink, uint32_t link);
-/* The link's items leave it: those whose mirrors may go on are marked, and not told suspect. */
-void sink_resume_begin(struct rrmp_sink *sink, uint32_t link);
-/* It gets an image instead: consumers hear suspect first. */
-void sink_resume_end(struct rrmp_sink *sink, uint32_t item);
-/* The BIND of a replay to us. */
-void sink_replay_bind(struct rrmp_sink *sink, uint32_t instance, uint32_t item,
-                      const struct rrmp_bind *bind);
-void sink_replay_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
-                    const struct rrmp_replay *replay);
-/* Items that no mirror went on with in time are told suspect. */
-void sink_resume_tick(struct rrmp_sink *sink);
 
 /* sink_records.c */
 void sink_record_in(struct rrmp_sink *sink, const struct backbone_event *message);

@@ -1,6 +1,6 @@
 /* sink_items.c - the sink's items: their table, their work, their place. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -139,7 +139,7 @@ void sink_work_settle(struct rrmp_sink *sink, uint32_t number)
 
     if (item->work == MD_NIL || work->timer.is_set || work->held.head || work->tag ||
         work->check_seq || work->tries || item->is_image_open || item->standby != MD_NIL ||
-        is_refused_anywhere(sink, work))
+        work->is_preempted || is_refused_anywhere(sink, work))
         return;
     md_slots_give(&sink->works, item->work);
     item->work = MD_NIL;
@@ -298,6 +298,8 @@ void sink_item_set_state(struct rrmp_sink *sink, uint32_t number, enum rrmp_sink
         sink->stats.live_now++;
         service->live_count++;
         item->is_wait_told = false;
+        if (item->work != MD_NIL)
+            sink_work_take(sink, number)->is_preempted = false;
     }
     if (state == RRMP_SINK_PARKED)
         service->parked_count++;
@@ -331,7 +333,9 @@ void sink_item_forgive(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
 
-    if (item->work == MD_NIL || sink_link_choose(sink, item) != MD_NIL)
+    /* All that were preempted at one time would ask for the same room, again and again. */
+    if (item->work == MD_NIL || sink_work_of(sink, item)->is_preempted ||
+        sink_link_choose(sink, item) != MD_NIL)
         return;
     struct sink_wish wish = sink_wish_of(sink, item);
     wish.work = &sink_work_none;

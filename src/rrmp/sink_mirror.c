@@ -1,6 +1,6 @@
 /* sink_mirror.c - items kept ready at a second instance: mirrors, and moves to a better one. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #include <string.h>
 
@@ -132,20 +132,27 @@ static uint32_t better(const struct rrmp_sink *sink, const struct sink_item *ite
         return MD_NIL;
     const struct sink_link *here = sink_link_at(sink, item->link);
     const struct sink_link *there = sink_link_at(sink, best);
+    /* The same source, come again: the silence of its old instance will be noticed. Its standby is
+     * of more use until then than a new one. */
+    if (sink_instance_at(sink, here->instance)->name_hash ==
+        sink_instance_at(sink, there->instance)->name_hash)
+        return MD_NIL;
     if (there->description.priority == here->description.priority)
         return sink->config.rebalances ? best : MD_NIL;
     bool is_settled = sink->now_ns - there->up_ns >= sink->config.failback_ns;
     return sink->config.failback_ns && is_settled ? best : MD_NIL;
 }
 
-/* It has been ready over there for a while: consumers are told, and its image comes from there. */
+/* It has been ready over there for a while: it goes on there unseen, or consumers are told and its
+ * image comes from there. */
 static void move_to_standby(struct rrmp_sink *sink, uint32_t number)
 {
     static const struct rrmp_view none;
     struct sink_item *item = sink_item_at(sink, number);
 
     sink->move_ns = sink->now_ns + 1000000000ull / sink->config.move_rate;
-    if (item->had_image) {
+    sink->stats.moved++;
+    if (!sink_move_begin(sink, number) && item->had_image) {
         item->suspect_sent = true;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_FAILOVER_STARTED, none);
     }
@@ -170,7 +177,8 @@ static uint32_t due(struct rrmp_sink *sink, uint32_t number)
     }
     if (goal != MD_NIL) {
         bool is_ready = sink->now_ns - sink_work_of(sink, item)->standby_ns >= READY_NS;
-        if (is_ready && sink->now_ns >= sink->move_ns && sink_event_room(sink))
+        if (is_ready && sink->now_ns >= sink->move_ns && sink_event_room(sink) &&
+            sink_move_is_due(sink, number))
             move_to_standby(sink, number);
         return MD_NIL;
     }
@@ -236,6 +244,7 @@ void sink_mirror_drop(struct rrmp_sink *sink, uint32_t number, bool tell)
                      .key = sink_key(sink, item) },
     };
     sink_request_remove(sink, sink_work_of(sink, item)->standby_id, number);
+    sink_move_forget(sink, number);
     item->standby = MD_NIL;
     link->standby_count--;
     if (tell)

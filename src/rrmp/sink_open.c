@@ -1,6 +1,6 @@
 /* sink_open.c - what the caller does to items: open, close, ask again. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #include <string.h>
 

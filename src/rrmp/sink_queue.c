@@ -1,6 +1,6 @@
 /* sink_queue.c - order and pace of the requests to each instance. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #include "base/assert.h"
 

@@ -1,6 +1,6 @@
 /* sink_records.c - what instances send: the tick's path first, then the rest. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 #include "base/cursor.h"
 #include "base/err.h"
@@ -136,6 +136,26 @@ static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
 
 /* ---- UNBIND, REFUSE ---- */
 
+/* The source at `link` needs the room for another item: this one goes to another source, or waits,
+ * suspect, until somebody has room again. */
+static void preempted(struct rrmp_sink *sink, uint32_t number, uint32_t link, struct rrmp_view text)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    bool is_told = sink_work_of(sink, item)->is_preempted;
+    uint64_t until_ns = SINK_PREEMPTED_NS + md_splitmix64(&sink->random) % SINK_PREEMPTED_NS;
+
+    sink_item_refuse_at(sink, number, link, until_ns);
+    sink_item_leave(sink, number, 0);
+    sink->stats.preempted += !is_told;
+    if (!is_told) {
+        item->suspect_sent = item->had_image;
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_PREEMPTED, text);
+    }
+    sink_work_take(sink, number)->is_preempted = true;
+    item->is_wait_told = true;
+    sink_item_place(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
+}
+
 static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
                       const struct rrmp_unbind *unbind)
 {
@@ -154,17 +174,7 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
         sink_item_lost(sink, number, RRMP_CODE_NONE);
         return;
     }
-    sink_item_refuse_at(sink, number, link, SINK_REFUSED_NS);
-    sink_item_leave(sink, number, 0);
-    if (sink_link_choose(sink, item) == MD_NIL) {
-        sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_PREEMPTED, 0, none);
-        return;
-    }
-    if (item->had_image && !item->suspect_sent) {
-        item->suspect_sent = true;
-        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_PREEMPTED, none);
-    }
-    sink_item_place(sink, number, QUEUE_RECOVERY);
+    preempted(sink, number, link, none);
 }
 
 /* An item that is asked for again and again is refused as often; consumers are told once. */
@@ -186,6 +196,10 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
     bool is_about_item = refuse->code != RRMP_CODE_NONE;
     bool is_up = false;
 
+    if (refuse->code == RRMP_CODE_PREEMPTED || sink_work_of(sink, item)->is_preempted) {
+        preempted(sink, number, item->link, refuse->text);
+        return;
+    }
     sink_item_refuse_at(sink, number, item->link,
                         is_about_item ? SINK_REFUSED_NS : SINK_REFUSED_SHORT_NS);
     if (item->had_image && !item->suspect_sent) {

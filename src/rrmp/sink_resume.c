@@ -1,6 +1,6 @@
 /* sink_resume.c - a mirror goes on where another source was, and consumers do not notice. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_mirror.h"
 
 /*
  * Of items whose source and standby say that their providers' numbers are equal the sink knows the
@@ -9,6 +9,8 @@
  * binds the item and sends the messages between the place and the cut by unicast (REPLAY), or it
  * gives an image; then consumers hear suspect first.
  */
+
+#define PATIENCE_NS 30000000000ull /* for a new number of an item that is to move */
 
 /* ---- the place ---- */
 
@@ -154,18 +156,102 @@ void sink_resume_end(struct rrmp_sink *sink, uint32_t number)
     tell_suspect(sink, number);
 }
 
-void sink_resume_tick(struct rrmp_sink *sink)
+static bool is_moving(const struct rrmp_sink *sink, uint32_t number)
 {
-    if (sink->now_ns < sink->hold_ns)
+    return sink_item_exists(sink, number) && sink_item_at(sink, number)->place != MD_NIL &&
+           place_of(sink, sink_item_at(sink, number))->is_moving;
+}
+
+static void moves_tick(struct rrmp_sink *sink, uint64_t late_ns)
+{
+    for (; sink->move_head != sink->move_tail; sink->move_head++) {
+        const struct sink_move *move = &sink->moves[sink->move_head % SINK_MOVES];
+        if (!is_moving(sink, move->item))
+            continue;
+        const struct sink_item *item = sink_item_at(sink, move->item);
+        if (item->is_resuming && !item->suspect_sent) {
+            if (sink->now_ns < move->due_ns + late_ns || !sink_event_room(sink))
+                return;
+            tell_suspect(sink, move->item);
+        }
+        place_of(sink, item)->is_moving = false;
+    }
+}
+
+void sink_resume_tick(struct rrmp_sink *sink, bool input_is_empty)
+{
+    /* A sink that is never idle tells it twice as late, but tells it. */
+    uint64_t late_ns = input_is_empty ? 0 : sink->config.resume_hold_ns;
+
+    moves_tick(sink, late_ns);
+    if (sink->hold_ns == RRMP_NEVER || sink->now_ns < sink->hold_ns + late_ns)
         return;
     for (; sink->hold_item < sink->items.high && sink_event_room(sink); sink->hold_item++) {
         const struct sink_item *item = sink_item_at(sink, sink->hold_item);
-        if (sink_item_exists(sink, sink->hold_item) && item->is_resuming)
+        if (sink_item_exists(sink, sink->hold_item) && item->is_resuming &&
+            !is_moving(sink, sink->hold_item))
             tell_suspect(sink, sink->hold_item);
     }
     if (sink->hold_item < sink->items.high)
         return;
     sink->hold_ns = RRMP_NEVER;
+}
+
+uint64_t sink_resume_deadline(const struct rrmp_sink *sink)
+{
+    uint64_t due = sink->move_head != sink->move_tail
+                       ? sink->moves[sink->move_head % SINK_MOVES].due_ns
+                       : RRMP_NEVER;
+
+    return due < sink->hold_ns ? due : sink->hold_ns;
+}
+
+/* ---- a move to a better source ---- */
+
+/*
+ * The source that an item leaves lives on, so there is time to wait until the standby knows a place
+ * of the stream: until consumers have had a new number since it has the item. An item that is at
+ * rest for long moves with an image.
+ */
+
+bool sink_move_is_due(struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+
+    if (sink->move_tail - sink->move_head == SINK_MOVES)
+        return false;
+    if (item->place == MD_NIL || !is_numbered(sink, item->standby))
+        return true;
+    struct sink_place *place = place_of(sink, item);
+    if (place->await_ns == 0) {
+        place->await_ns = sink->now_ns;
+        place->awaited = place->position.number;
+        return false;
+    }
+    if (sink->now_ns - place->await_ns >= PATIENCE_NS)
+        return true;
+    return place->position.number != place->awaited && may_resume(sink, item);
+}
+
+bool sink_move_begin(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (!may_resume(sink, item))
+        return false;
+    item->is_resuming = true;
+    place_of(sink, item)->is_moving = true;
+    sink->moves[sink->move_tail++ % SINK_MOVES] =
+        (struct sink_move){ .item = number, .due_ns = sink->now_ns + sink->config.resume_hold_ns };
+    return true;
+}
+
+void sink_move_forget(struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->place != MD_NIL)
+        place_of(sink, item)->await_ns = 0;
 }
 
 /* ---- the mirror goes on ---- */

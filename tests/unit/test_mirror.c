@@ -594,6 +594,100 @@ static void a_source_that_appears_gets_its_share_when_asked_for(void **state)
     end(m);
 }
 
+/* ---- moves while both sources live ---- */
+
+/* Both are numbered; the first choice loses its provider and has it again. */
+static struct mirror *start_with_failback(struct pair_client **c)
+{
+    const struct rrmp_sink_config sink = { .failback_ns = 3 * PAIR_SEC };
+    struct mirror *m = start_as(true, true, sink, 1);
+
+    *c = with_item(m);
+    assert_ptr_equal(m->first, &m->pair[0]);
+    ticks(m, 3);
+    pair_provider_goes(m->first);
+    pass(m, PAIR_SEC);
+    assert_string_equal(pair_heard(*c, 5), "IUUU");
+    pair_provider_comes(m->first);
+    pass(m, 5 * PAIR_SEC);
+    pair_item(m->first, "IBM.N")->counter = pair_item(m->second, "IBM.N")->counter;
+    pair_say_image(&m->first->provider, pair_item(m->first, "IBM.N"), false);
+    settle(m);
+    return m;
+}
+
+static void a_move_is_not_seen_when_the_numbers_are_equal(void **state)
+{
+    struct pair_client *c;
+    struct mirror *m = start_with_failback(&c);
+
+    (void)state;
+    pass(m, 5 * PAIR_SEC);
+    assert_int_equal(rrmp_sink_stats(p2ps_core_sink(m->pair[0].sink, 0))->moved, 0);
+    ticks(m, 1); /* behind its image the first choice has a place in the stream, too */
+    pass(m, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUUU");
+    assert_int_equal(rrmp_sink_stats(p2ps_core_sink(m->pair[0].sink, 0))->moved, 1);
+    assert_int_equal(srcdist_core_stats(m->first->source)->resumed, 1);
+    tick_of(m, m->first);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    pass(m, 5 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    end(m);
+}
+
+static void a_move_brings_what_the_old_source_had_not_sent(void **state)
+{
+    struct pair_client *c;
+    struct mirror *m = start_with_failback(&c);
+
+    (void)state;
+    tick_of(m, m->second);
+    tick_of(m, m->first);
+    tick_of(m, m->first); /* the second one's provider is late with it */
+    pass(m, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    assert_int_equal(pair_stream(c, 5)->counter, 105);
+    tick_of(m, m->second);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    end(m);
+}
+
+static void an_item_at_rest_moves_with_an_image(void **state)
+{
+    struct pair_client *c;
+    struct mirror *m = start_with_failback(&c);
+
+    (void)state;
+    pass(m, 40 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUU!i");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    end(m);
+}
+
+static void a_move_that_takes_too_long_is_told(void **state)
+{
+    struct pair_client *c;
+    struct mirror *m = start_with_failback(&c);
+
+    (void)state;
+    tick_of(m, m->second);
+    tick_of(m, m->second); /* the first one's provider is late with both */
+    for (int i = 0; i < 20 && strchr(pair_heard(c, 5), '!') == NULL; i++)
+        pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU!");
+    tick_of(m, m->first);
+    tick_of(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU!S");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    tick_of(m, m->first);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU!SU");
+    end(m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -620,6 +714,10 @@ int main(void)
         cmocka_unit_test(items_go_back_to_the_first_choice),
         cmocka_unit_test(without_failback_items_stay_where_they_are),
         cmocka_unit_test(a_source_that_appears_gets_its_share_when_asked_for),
+        cmocka_unit_test(a_move_is_not_seen_when_the_numbers_are_equal),
+        cmocka_unit_test(a_move_brings_what_the_old_source_had_not_sent),
+        cmocka_unit_test(an_item_at_rest_moves_with_an_image),
+        cmocka_unit_test(a_move_that_takes_too_long_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

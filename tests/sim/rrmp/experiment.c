@@ -33,6 +33,7 @@ void experiment_plan(struct world *world)
     plan->core.sink_cache = md_prng_below(&world->random, 2);
     if (kind == EXPERIMENT_MIRROR) {
         plan->core.is_mirrored = true;
+        plan->core.rebalances = world->options.seed % 2;
         plan->source_count = 2;
         plan->node_count = plan->source_count + plan->sink_count;
         plan->item_count = 20;
@@ -325,6 +326,26 @@ static void check_requests(struct world *world)
     }
 }
 
+/* What went to the mirror goes back when the source has come again. */
+static void check_moves(struct world *world)
+{
+    uint64_t resumed = 0;
+    uint64_t moved = 0;
+
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        const struct proc *proc = &world->procs[p];
+        if (proc->is_source || !proc->is_alive)
+            continue;
+        resumed += rrmp_sink_stats(proc->sink)->resumed;
+        moved += rrmp_sink_stats(proc->sink)->moved;
+    }
+    world_trace(world, "%llu items went on at the mirror, %llu were moved",
+                (unsigned long long)resumed, (unsigned long long)moved);
+    if (world->plan.core.rebalances ? resumed != 2 * moved : moved > 0)
+        world_fail(world, "R20", "%llu items went on at the mirror, %llu were moved back",
+                   (unsigned long long)(resumed - moved), (unsigned long long)moved);
+}
+
 /* The thousands are nobody's streams: who asked for them leaves with them. */
 void experiment_calm(struct world *world)
 {
@@ -344,9 +365,11 @@ void experiment_check_end(struct world *world)
 
     if (kind == EXPERIMENT_NONE || !outside->test.is_on)
         return;
-    if (kind == EXPERIMENT_MIRROR)
+    if (kind == EXPERIMENT_MIRROR) {
+        check_moves(world);
         return; /* what it costs is judged when it comes; each standby asks for all, again and again
                  */
+    }
     check_requests(world);
     for (uint32_t p = 0; p < world->proc_count; p++) {
         for (uint32_t i = 0; i < world->plan.item_count; i++)

@@ -85,6 +85,7 @@ struct core_plan {
     bool checks_interest;     /* 20 s after the last fault, not at the end alone */
     bool has_silent_privates; /* providers say nothing on private streams but their image */
     bool is_mirrored; /* all sources stand in for each other, and all providers number alike */
+    bool rebalances;  /* items move back to a source that comes again */
     /* expected over the run */
     uint32_t silences;
     uint32_t jams;
