@@ -75,6 +75,9 @@ static const struct stats_row rows[] = {
     COUNTER("decodeErrors", decode_errors),
     COUNTER("gapsSeen", gaps_seen),
     COUNTER("itemsRecovered", items_recovered),
+    COUNTER("itemsMoved", items_moved),
+    COUNTER("itemsResumed", items_resumed),
+    COUNTER("itemsPreempted", items_preempted),
 };
 
 struct p2ps_worker_stats {

@@ -75,7 +75,7 @@ struct rrmp_source_stats {
     uint64_t requests_refused;
     uint64_t sum_mismatch;
     uint64_t audit_mended;
-    uint64_t preempted;
+    uint64_t preempted; /* items that made room for more valuable ones */
     uint64_t unknown_handle;
     uint64_t duplicate_name;
     uint64_t posts;

@@ -269,8 +269,14 @@ static void count_memory(struct p2ps_core *core)
     struct cache_stats stats;
 
     core->stats.item_bytes_now = (uint64_t)core->item_room * sizeof(*core->items);
-    for (unsigned i = 0; i < core->config.network_count; i++)
-        core->stats.item_bytes_now += rrmp_sink_stats(core->sinks[i])->memory_now;
+    core->stats.items_moved = core->stats.items_resumed = core->stats.items_preempted = 0;
+    for (unsigned i = 0; i < core->config.network_count; i++) {
+        const struct rrmp_sink_stats *sink = rrmp_sink_stats(core->sinks[i]);
+        core->stats.item_bytes_now += sink->memory_now;
+        core->stats.items_moved += sink->moved;
+        core->stats.items_resumed += sink->resumed;
+        core->stats.items_preempted += sink->preempted;
+    }
     if (!core->cache)
         return;
     cache_stats(core->cache, &stats);

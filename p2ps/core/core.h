@@ -231,6 +231,9 @@ struct p2ps_core_stats {
     uint64_t dry_run_denied; /* denials that accessDryRun did not enforce */
     uint64_t gaps_seen;
     uint64_t items_recovered;
+    uint64_t items_moved;     /* by rebalance or failback */
+    uint64_t items_resumed;   /* unseen, at a mirror */
+    uint64_t items_preempted; /* their source needed the room for others */
     uint64_t images_from_cache;
     struct mf_counts marketfeed;
     uint64_t fields_rippled; /* in images */

@@ -225,6 +225,7 @@ struct rrmp_source {
     uint32_t list_tail[2];
     uint32_t gone_head; /* asks to be told gone */
     uint32_t ending;    /* the item whose UNWANTED was just taken */
+    uint32_t room_item; /* where the search for an item that makes room goes on */
     struct rrmp_source_event *events;
     uint32_t event_head;
     uint32_t event_tail;
@@ -362,6 +363,11 @@ int source_bind_send(struct rrmp_source *source, const struct source_item *item,
 /* source_announce.c: heartbeat, INSTANCE, SERVICE */
 void source_heartbeat(struct rrmp_source *source, uint64_t now_ns);
 void source_service_say(struct rrmp_source *source, uint16_t svc);
+
+/* source_room.c: room for this request at the limit; false: nothing is worth less */
+bool source_room_make(struct rrmp_source *source, uint64_t now_ns,
+                      const struct rrmp_request *request);
+uint16_t source_priority_count(const struct rrmp_request *request);
 
 /* source_events.c: the item whose UNWANTED was taken goes */
 void source_ending_free(struct rrmp_source *source);

@@ -128,18 +128,13 @@ static void refuse(struct rrmp_source *source, uint32_t requester, const struct 
                   record->u.request.key_hash, &ending);
 }
 
-static uint16_t priority_count_of(const struct rrmp_request *request)
-{
-    return (uint16_t)(request->priority_count < UINT16_MAX ? request->priority_count : UINT16_MAX);
-}
-
 static void priority_take(struct rrmp_source *source, uint32_t number,
                           const struct rrmp_request *request)
 {
     struct source_item *item = source_item_at(source, number);
     bool is_only = source_interest_count(source, item) == 1;
     uint8_t class = request->priority_class;
-    uint16_t count = priority_count_of(request);
+    uint16_t count = source_priority_count(request);
 
     /* Per requester nothing is kept: with several the highest ever said stands. */
     if (!is_only && item->priority_class > class)
@@ -152,51 +147,6 @@ static void priority_take(struct rrmp_source *source, uint32_t number,
     item->priority_count = count;
     if (!(item->news & NEWS_WANTED))
         source_item_news(source, number, NEWS_PRIORITY);
-}
-
-/* At the limit an item of lower priority may have to go; a few are looked at, not all. */
-static bool make_room(struct rrmp_source *source, uint64_t now_ns,
-                      const struct rrmp_request *request)
-{
-    uint32_t lowest = MD_NIL;
-
-    for (int i = 0; i < 16 && source->items.high > 0; i++) {
-        uint32_t n = (uint32_t)(md_splitmix64(&source->random) % source->items.high);
-        const struct source_item *item = source_item_at(source, n);
-        if (!item->in_use || item->is_private || item->is_kept || n == source->ending)
-            continue;
-        const struct source_item *low = lowest == MD_NIL ? NULL : source_item_at(source, lowest);
-        if (!low || source_interest_count(source, item) == 0 ||
-            item->priority_class < low->priority_class ||
-            (item->priority_class == low->priority_class &&
-             item->priority_count < low->priority_count))
-            lowest = n;
-    }
-    if (lowest == MD_NIL)
-        return false;
-    struct source_item *low = source_item_at(source, lowest);
-    bool is_lower = source_interest_count(source, low) == 0 ||
-                    low->priority_class < request->priority_class ||
-                    (low->priority_class == request->priority_class &&
-                     low->priority_count < priority_count_of(request));
-    if (!is_lower)
-        return false;
-    source->stats.preempted++;
-    source_unbind(source, now_ns, lowest, RRMP_UNBIND_DROPPED);
-    const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
-                                        .code = RRMP_CODE_PREEMPTED,
-                                        .scope = RRMP_REFUSE_NOT_HERE };
-    for (uint32_t n = low->asks; n != MD_NIL; n = source_ask_at(source, n)->next) {
-        const struct source_ask *ask = source_ask_at(source, n);
-        source_refuse(source, ask->requester, low->svc, ask->id, source_key_hash(source, low),
-                      &ending);
-    }
-    source_asks_drop_all(source, lowest);
-    for (uint32_t r = 0; r < source->requesters.high; r++)
-        source_interest_clear(source, lowest, r);
-    low->is_lingering = true;
-    source_item_news(source, lowest, NEWS_UNWANTED);
-    return true;
 }
 
 /* A new item for this request, or MD_NIL after a refusal. */
@@ -219,7 +169,7 @@ static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t r
         return MD_NIL;
     }
     bool is_full = rrmp_source_is_full(source);
-    if (is_full && make_room(source, now_ns, request)) {
+    if (is_full && source_room_make(source, now_ns, request)) {
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_TOO_MANY_ITEMS,
                "another item makes room");
         return MD_NIL;

@@ -231,6 +231,7 @@ static void count_memory(struct srcdist_core *core)
     core->stats.fields_rippled = stats.rippled;
     core->stats.pages_now = stats.pages_now;
     core->stats.page_bytes_now = stats.page_bytes_now;
+    core->stats.items_preempted = rrmp_source_stats(core->source)->preempted;
     core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
                                  (uint64_t)core->item_room * sizeof(*core->items) +
                                  srcdist_rates_bytes(core);

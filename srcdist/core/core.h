@@ -194,7 +194,8 @@ struct srcdist_core_stats {
     uint64_t resumes_refused[SRCDIST_UNALIGNED_REASONS]; /* an image was sent, and why */
     uint64_t replay_cut;        /* blocks dropped before replayTime, for replayBytes */
     uint64_t replay_items_now;  /* items whose messages are kept */
-    uint64_t replay_bytes_now;  /* for these messages */
+    uint64_t replay_bytes_now;  /* for these messages, */
+    uint64_t replay_bytes_max;  /* of so many */
     uint64_t replay_memory_now; /* all memory for it */
     uint64_t logins_refused;    /* of publishers, as the following */
     uint64_t logins_ended;      /* they expired, or new rules do not let them in any more */
@@ -203,6 +204,7 @@ struct srcdist_core_stats {
     uint64_t descriptions_refused;
     uint64_t services_forgotten;
     uint64_t items_refused;
+    uint64_t items_preempted;      /* they made room for more valuable ones */
     uint64_t request_data_refused; /* private streams: too many with data waited */
     uint64_t items_taken_over;     /* by a newer session of the same user */
     uint64_t messages_held;        /* times that one had sent more than its user may */

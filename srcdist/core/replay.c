@@ -144,6 +144,11 @@ static uint64_t time_kept(const struct srcdist_core *core)
     return core->config.replay_ns ? core->config.replay_ns : REPLAY_NS;
 }
 
+static uint64_t bytes_kept(const struct srcdist_core *core)
+{
+    return core->config.replay_bytes ? core->config.replay_bytes : REPLAY_BYTES;
+}
+
 static void drop_old(struct srcdist_core *core)
 {
     const struct srcdist_replay *replay = core->replay;
@@ -156,13 +161,12 @@ static void drop_old(struct srcdist_core *core)
 static struct block *block_for(struct srcdist_core *core, size_t size)
 {
     struct srcdist_replay *replay = core->replay;
-    uint64_t limit = core->config.replay_bytes ? core->config.replay_bytes : REPLAY_BYTES;
     size_t bytes = size > BLOCK_BYTES ? size : BLOCK_BYTES;
 
     if (replay->newest && replay->newest->size - replay->newest->used >= size)
         return replay->newest;
     drop_old(core);
-    while (replay->oldest && replay->bytes + sizeof(struct block) + bytes > limit) {
+    while (replay->oldest && replay->bytes + sizeof(struct block) + bytes > bytes_kept(core)) {
         core->stats.replay_cut++;
         srcdist_tell_rarely(core, SRCDIST_TALE_REPLAY,
                             "replayBytes is full: messages are kept for less than replayTime, and "
@@ -192,6 +196,7 @@ void srcdist_replay_tick(struct srcdist_core *core)
 {
     const struct srcdist_replay *replay = core->replay;
 
+    core->stats.replay_bytes_max = bytes_kept(core);
     if (!replay)
         return;
     drop_old(core);
