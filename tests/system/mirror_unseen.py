@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """mirror_unseen.py - two src_dist hear one numbered provider and mirror each other unseen.
 
-One of them is killed under load: the consumer gets each update once, and no image.
+One of them is killed under load, and started again: its items go to the other one, and back to it
+(rebalance). The consumer gets each update once, and no image.
 """
 # SPDX-License-Identifier: Apache-2.0
 import json
@@ -30,11 +31,27 @@ CONF = """\
 *src_dist*mirrorSequence : True
 *src_dist*replayTime : 60
 *p2ps*rsslPort : 14203
+*p2ps*rebalance : True
+*p2ps*rebalanceRate : 1000
 """
 
 
-def kill_and_see(system, client, report):
-    """What the mirror says, after the src_dist that carried items was killed."""
+def flow(system):
+    updates = mirror.value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
+    mirror.await_value(system, "p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > updates + 4000)
+
+
+def start_again(run, system, name):
+    """As the one that was killed."""
+    program, trouble, _ = run.start(system, run.Entry(name), name)
+    assert not trouble, trouble
+    state = system.load()
+    state["programs"] = [program if p["name"] == name else p for p in state["programs"]]
+    system.save(state)
+
+
+def kill_and_see(run, system, client, report):
+    """What the mirror says, after the src_dist that carried items was killed and came again."""
     both = ("src_dist.1", "src_dist.2")
     mirror.await_value(system, "p2ps.1", "p2ps.worker.0.itemsOpen", lambda n: n == ITEMS)
     for name in both:
@@ -47,8 +64,11 @@ def kill_and_see(system, client, report):
     os.kill(next(p for p in system.load()["programs"] if p["name"] == both[victim])["pid"],
             signal.SIGKILL)
     mirror.await_passing_on(system, left)
-    updates = mirror.value(system, "p2ps.1", "p2ps.worker.0.updatesOut")
-    mirror.await_value(system, "p2ps.1", "p2ps.worker.0.updatesOut", lambda n: n > updates + 4000)
+    flow(system)
+    start_again(run, system, both[victim])
+    mirror.await_value(system, "p2ps.1", "p2ps.worker.0.itemsMoved", lambda n: n == wanted)
+    mirror.await_value(system, "p2ps.1", "p2ps.worker.0.itemsResumed", lambda n: n == 2 * wanted)
+    flow(system)
     client.send_signal(signal.SIGINT)
     text, _ = client.communicate(timeout=90)
     assert client.returncode == 0, text
@@ -98,7 +118,7 @@ def main():
                                         stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                                         text=True)
             children.append(client)
-            judge(*kill_and_see(system, client, report))
+            judge(*kill_and_see(run, system, client, report))
         finally:
             run.down(system)
             for child in children:

@@ -314,6 +314,43 @@ static void what_is_not_kept_any_more_is_not_replayed(void **state)
     end(m);
 }
 
+#define KEPT_MOST (1u << 20)
+
+static void keep_a_mebibyte(struct srcdist_core_config *source)
+{
+    source->replay_bytes = KEPT_MOST;
+}
+
+/* What does not fit any more is dropped, oldest first, however long replayTime is. */
+static void what_is_kept_stays_within_replay_bytes(void **state)
+{
+    tune = keep_a_mebibyte;
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+    const struct srcdist_core_stats *stats = srcdist_core_stats(m->second->source);
+    uint64_t most = 0;
+
+    (void)state;
+    tune = NULL;
+    ticks(m, 1);
+    tick_of(m, m->second); /* consumers have not got this one, nor the following */
+    for (unsigned i = 0; i < 20000; i++) {
+        pair_update(m->second, "IBM.N");
+        if (i % 100 == 0)
+            pass(m, 20 * PAIR_MS);
+        most = stats->replay_bytes_now > most ? stats->replay_bytes_now : most;
+    }
+    assert_true(most > KEPT_MOST / 2 && most <= KEPT_MOST);
+    assert_int_equal(stats->replay_bytes_max, KEPT_MOST);
+    assert_true(stats->replay_memory_now < KEPT_MOST + KEPT_MOST / 2);
+    assert_true(stats->replay_cut > 0);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IU!i");
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_TOO_OLD), 1);
+    end(m);
+}
+
 static void a_provider_that_is_lost_is_not_noticed_either(void **state)
 {
     struct mirror *m = start_numbered();
@@ -700,6 +737,7 @@ int main(void)
         cmocka_unit_test(a_mirror_that_stays_behind_ends_in_an_image),
         cmocka_unit_test(a_mirror_that_comes_late_goes_on_and_says_that_all_is_fine),
         cmocka_unit_test(what_is_not_kept_any_more_is_not_replayed),
+        cmocka_unit_test(what_is_kept_stays_within_replay_bytes),
         cmocka_unit_test(a_provider_that_is_lost_is_not_noticed_either),
         cmocka_unit_test(who_waits_for_an_image_gets_it_after_the_replay),
         cmocka_unit_test(a_status_in_the_stream_counts_like_an_update),
