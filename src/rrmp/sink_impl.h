@@ -355,7 +355,9 @@ struct rrmp_sink {
     uint64_t move_ns;                   /* when the next item may be moved */
     struct sink_move moves[SINK_MOVES]; /* in order of their times */
     uint32_t move_head, move_tail;
-    uint64_t hold_ns;   /* suspect is held back until then; RRMP_NEVER: of no item */
+    uint64_t hold_ns;     /* suspect is held back until then; RRMP_NEVER: of no item */
+    uint64_t hold_end_ns; /* at most so long, while replays come */
+    uint64_t replay_ns;   /* when the last part of any replay came */
     uint32_t hold_item; /* where telling it goes on */
     bool may_send;      /* a queue may have something to send */
 };

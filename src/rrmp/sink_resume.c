@@ -11,6 +11,7 @@
  */
 
 #define PATIENCE_NS 30000000000ull /* for a new number of an item that is to move */
+#define HOLD_MOST   10u            /* times resume_hold_ns, as long as replays come */
 
 /* ---- the place ---- */
 
@@ -130,8 +131,11 @@ void sink_resume_begin(struct rrmp_sink *sink, uint32_t link)
     if (!any)
         return;
     sink->hold_item = 0;
-    if (sink->hold_ns == RRMP_NEVER)
-        sink->hold_ns = sink->now_ns + sink->config.resume_hold_ns;
+    if (sink->hold_ns != RRMP_NEVER)
+        return;
+    sink->hold_ns = sink->now_ns + sink->config.resume_hold_ns;
+    sink->hold_end_ns = sink->now_ns + HOLD_MOST * sink->config.resume_hold_ns;
+    sink->replay_ns = 0;
 }
 
 static void tell_suspect(struct rrmp_sink *sink, uint32_t number)
@@ -178,6 +182,13 @@ static void moves_tick(struct rrmp_sink *sink, uint64_t late_ns)
     }
 }
 
+/* The mirror is at it: what it sends after a long silence takes its time. */
+static bool replays_come(const struct rrmp_sink *sink)
+{
+    return sink->now_ns < sink->hold_end_ns && sink->replay_ns != 0 &&
+           sink->now_ns - sink->replay_ns < sink->config.resume_hold_ns / 2;
+}
+
 void sink_resume_tick(struct rrmp_sink *sink, bool input_is_empty)
 {
     /* A sink that is never idle tells it twice as late, but tells it. */
@@ -186,6 +197,10 @@ void sink_resume_tick(struct rrmp_sink *sink, bool input_is_empty)
     moves_tick(sink, late_ns);
     if (sink->hold_ns == RRMP_NEVER || sink->now_ns < sink->hold_ns + late_ns)
         return;
+    if (sink->hold_item == 0 && replays_come(sink)) {
+        sink->hold_ns = sink->now_ns + sink->config.resume_hold_ns / 2;
+        return;
+    }
     for (; sink->hold_item < sink->items.high && sink_event_room(sink); sink->hold_item++) {
         const struct sink_item *item = sink_item_at(sink, sink->hold_item);
         if (sink_item_exists(sink, sink->hold_item) && item->is_resuming &&
@@ -368,6 +383,7 @@ void sink_replay_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     if (number == MD_NIL || sink_item_at(sink, number)->link != link ||
         !sink_item_at(sink, number)->is_resuming)
         return; /* it answers an older request */
+    sink->replay_ns = sink->now_ns;
     const struct sink_item *item = sink_item_at(sink, number);
     const struct sink_work *work = sink_work_of(sink, item);
     bool is_bound = item->state == RRMP_SINK_FILLING && work->is_replay &&

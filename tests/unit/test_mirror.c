@@ -408,6 +408,57 @@ static void a_status_in_the_stream_counts_like_an_update(void **state)
     end(m);
 }
 
+/* A second item that the first source has: the name of it. */
+static const char *another_of_the_first(struct mirror *m, struct pair_client *c)
+{
+    static char name[16];
+
+    for (int i = 0; i < 20; i++) {
+        uint32_t bound = rrmp_source_stats(srcdist_core_source(m->first->source))->bound_now;
+        snprintf(name, sizeof(name), "ITEM%d", i);
+        pair_open(c, 20 + i, name);
+        pass(m, 3 * PAIR_SEC);
+        if (rrmp_source_stats(srcdist_core_source(m->first->source))->bound_now > bound)
+            return name;
+        p2ps_client_close(m->pair[0].sink, m->pair[0].now_ns, c->id, 20 + i);
+        pass(m, 20 * PAIR_SEC);
+    }
+    fail_msg("all items are at the other one");
+    return NULL;
+}
+
+static void suspect_is_held_back_as_long_as_replays_come(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+    const char *other = another_of_the_first(m, c);
+    int32_t stream = 20 + atoi(other + 4);
+
+    (void)state;
+    for (int i = 0; i < 3; i++) {
+        ticks(m, 1);
+        pair_update(m->first, other);
+        pair_update(m->second, other);
+    }
+    tick_of(m, m->first); /* the mirror is behind with both */
+    pair_update(m->first, other);
+    settle(m);
+    assert_string_equal(pair_heard(c, 5), "IUUUU");
+    assert_string_equal(pair_heard(c, stream), "IUUUU");
+    dies(m, m->first);
+    pass(m, 160 * PAIR_MS);
+    tick_of(m, m->second); /* it goes on with the first item */
+    pass(m, 80 * PAIR_MS);
+    pair_update(m->second, other); /* and only now with the second one */
+    pass(m, 100 * PAIR_MS);
+    tick_of(m, m->second);
+    pair_update(m->second, other);
+    settle(m);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    assert_string_equal(pair_heard(c, stream), "IUUUUU");
+    end(m);
+}
+
 static void a_second_loss_during_the_switch_is_told(void **state)
 {
     struct mirror *m = start_numbered();
@@ -742,6 +793,7 @@ int main(void)
         cmocka_unit_test(who_waits_for_an_image_gets_it_after_the_replay),
         cmocka_unit_test(a_status_in_the_stream_counts_like_an_update),
         cmocka_unit_test(a_second_loss_during_the_switch_is_told),
+        cmocka_unit_test(suspect_is_held_back_as_long_as_replays_come),
         cmocka_unit_test(a_place_that_is_named_twice_is_answered_twice),
         cmocka_unit_test(a_provider_that_comes_back_is_the_mirror_from_then_on),
         cmocka_unit_test(a_cold_mirror_asks_its_provider_when_it_is_needed),
