@@ -134,8 +134,22 @@ class Watch(Process):
         self.child.stdin.flush()
         return json.loads(self.child.stdout.readline())
 
+    def settled(self):
+        """The same, added up until each item is fine and has had an update since."""
+        found, end = self.report(), world.now() + WAIT_S
+        while world.now() < end:
+            time.sleep(0.1)
+            more = self.report()
+            found = {key: more[key] if key in ("open", "still") else found[key] + more[key]
+                     for key in more}
+            if more["open"] == self.world.item_count and more["still"] == 0:
+                break
+        return found
+
 
 class Mirrors(World):
+    is_numbered = True
+
     def __init__(self, options):
         super().__init__(options.seed, options.items, options.rate, HOSTS)
         self.options = options
@@ -145,7 +159,8 @@ class Mirrors(World):
         super().write_config(
             host, f"*rrcp*peerTimeout : {silence}", f"*p2ps*instanceTimeout : {silence}",
             "*src_dist*mirrorGroup : pair", "*src_dist*mirrorMode : hot",
-            "*src_dist*mirrorSequence : True", f"*src_dist*replayTime : {self.options.replay}",
+            f"*src_dist*mirrorSequence : {self.is_numbered}",
+            f"*src_dist*replayTime : {self.options.replay}",
             "*src_dist*replayBytes : 1024M",
             # All of a silence comes at once, and the consumers have few CPUs: none is slow so soon.
             "*p2ps*maxOutputBuffers : 50000", "*p2ps*outputThresholdBreach : 90",
@@ -260,9 +275,10 @@ class Round:
         carried = {h: one.item_count - one.source(h, "replayItems") for h in ("s1", "s2")}
         self.victim = max(carried, key=carried.get)
         self.left = "s2" if self.victim == "s1" else "s1"
-        self.others = one.ema.report() if one.ema else None
+        if one.ema:
+            one.ema.settled()
         self.switch(carried[self.victim])
-        self.others = one.ema.report() if one.ema else None
+        self.others = one.ema.settled() if one.ema else None
         self.code, self.client = client.finish()
         one.end(kind, self.victim)
 
@@ -338,7 +354,8 @@ def row(name, rounds):
           f"{sum(any(r.seen()) for r in rounds):5} {len(calm):5} "
           f"{sum(any(r.seen()) for r in calm):5} {sum(r.seen()[0] for r in rounds):8} "
           f"{sum(r.seen()[1] for r in rounds):7} "
-          f"{statistics.median(r.took for r in rounds):8.2f} s {max(r.took for r in rounds):6.2f} s")
+          f"{statistics.median(r.took for r in rounds):8.2f} s "
+          f"{max(r.took for r in rounds):6.2f} s")
 
 
 def summary(rounds, options):
