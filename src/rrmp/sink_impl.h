@@ -358,8 +358,8 @@ struct rrmp_sink {
     uint64_t hold_ns;     /* suspect is held back until then; RRMP_NEVER: of no item */
     uint64_t hold_end_ns; /* at most so long, while replays come */
     uint64_t replay_ns;   /* when the last part of any replay came */
-    uint32_t hold_item; /* where telling it goes on */
-    bool may_send;      /* a queue may have something to send */
+    uint32_t hold_item;   /* where telling it goes on */
+    bool may_send;        /* a queue may have something to send */
 };
 
 static inline struct sink_item *sink_item_at(const struct rrmp_sink *sink, uint32_t number)
