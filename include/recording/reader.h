@@ -24,6 +24,7 @@ const char *rec_damage_name(enum rec_damage_kind kind);
 struct rec_damage {
     enum rec_damage_kind kind;
     uint64_t at, length;    /* bytes of the file; 0 of MISSING */
+    uint32_t file;          /* of a series that is read as one: which, from 0 */
     uint64_t chunk, chunks; /* the first one concerned, and how many; 0 chunks: not a chunk */
 };
 #define REC_DAMAGES_MAX 1000u /* kept; further ones are counted */
@@ -33,9 +34,9 @@ struct rec_reader;
 struct rec_facts {
     bool has_info; /* the first block is whole */
     struct rec_file_info info;
-    bool is_ended;   /* it was ended in good order */
-    bool is_indexed; /* opened by its indices: its blocks were not walked through */
-    struct rec_file_end end;
+    bool is_ended;            /* it was ended in good order */
+    bool is_indexed;          /* opened by its indices: its blocks were not walked through */
+    struct rec_file_end end;  /* of the last file that has one */
     uint64_t chunks, records; /* found */
     uint64_t first_mono_ns, last_mono_ns, first_wall_ns;
     uint32_t items; /* highest number of one */
@@ -48,6 +49,14 @@ struct rec_facts {
  * block. `walks`: also one that was.
  */
 int rec_reader_open(const struct rec_source *source, bool walks, struct rec_reader **out);
+/* The files of a series, in the order of their parts, as one recording. A file that is missing
+ * between two is a hole, by the numbers of its chunks. REC_SERIES_MAX files at most. */
+#define REC_SERIES_MAX 65536u
+int rec_reader_open_series(const struct rec_source *sources, size_t count, bool walks,
+                           struct rec_reader **out);
+/* Which series a file belongs to, and as which part. MD_ERR_MALFORMED: its first block is damaged.
+ */
+int rec_source_series(const struct rec_source *source, uint64_t *series, uint32_t *part);
 void rec_reader_close(struct rec_reader *reader);
 void rec_reader_facts(const struct rec_reader *reader, struct rec_facts *out);
 /* NULL: there are fewer. Reading on may find more. */

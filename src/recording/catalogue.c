@@ -45,7 +45,7 @@ int rec_catalogue_add(struct rec_catalogue *catalogue, const struct rec_place *p
         return MD_ERR_MALFORMED;
     if (catalogue->count > 0) {
         const struct rec_place *last = &catalogue->places[catalogue->count - 1];
-        if (place->number <= last->number || place->at <= last->at ||
+        if (place->number <= last->number || (place->part == last->part && place->at <= last->at) ||
             times->first_mono_ns < last->preamble.last_mono_ns)
             return MD_ERR_MALFORMED;
     }
@@ -199,15 +199,19 @@ static struct rec_place *find_place(const struct rec_catalogue *catalogue,
     if (low == catalogue->count)
         return NULL;
     struct rec_place *place = &catalogue->places[low];
-    return place->number == wanted->number && place->at == wanted->at ? place : NULL;
+    bool is_it =
+        place->number == wanted->number && place->at == wanted->at && place->part == wanted->part;
+    return is_it ? place : NULL;
 }
 
-static int take_places(struct rec_catalogue *catalogue, struct md_rd rd, uint32_t count, bool adds)
+static int take_places(struct rec_catalogue *catalogue, uint32_t part, struct md_rd rd,
+                       uint32_t count, bool adds)
 {
     for (uint32_t i = 0; i < count; i++) {
         struct rec_place place = get_place(&rd);
         if (!md_rd_ok(&rd))
             return MD_ERR_MALFORMED;
+        place.part = part;
         place.group = (uint32_t)catalogue->group_count - 1;
         place.bit = (uint8_t)i;
         place.is_known = true;
@@ -227,7 +231,8 @@ static int take_places(struct rec_catalogue *catalogue, struct md_rd rd, uint32_
     return MD_OK;
 }
 
-int rec_catalogue_index(struct rec_catalogue *catalogue, struct rwf_bytes index, bool adds)
+int rec_catalogue_index(struct rec_catalogue *catalogue, uint32_t part, struct rwf_bytes index,
+                        bool adds)
 {
     struct md_rd rd = md_rd_init(index.data, index.length);
     struct rec_index_head head;
@@ -255,7 +260,18 @@ int rec_catalogue_index(struct rec_catalogue *catalogue, struct rwf_bytes index,
         return rc;
     }
     rc = add_group(catalogue, masks, count);
-    return rc == MD_OK ? take_places(catalogue, places, head.count, adds) : rc;
+    return rc == MD_OK ? take_places(catalogue, part, places, head.count, adds) : rc;
+}
+
+void rec_catalogue_cut(struct rec_catalogue *catalogue, size_t places, size_t groups)
+{
+    if (places == 0 && groups == 0) {
+        rec_catalogue_fini(catalogue);
+        return;
+    }
+    catalogue->count = places;
+    while (catalogue->group_count > groups)
+        free(catalogue->groups[--catalogue->group_count].masks);
 }
 
 size_t rec_catalogue_after(const struct rec_catalogue *catalogue, uint64_t mono_ns)

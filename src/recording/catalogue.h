@@ -10,6 +10,7 @@
 struct rec_place {
     uint64_t at, number;
     struct rec_preamble preamble;
+    uint32_t part;  /* the file that it is in */
     uint32_t group; /* which has the bits of it, */
     uint8_t bit;    /* and which bit it is; only if is_known */
     bool is_known;  /* which items it has */
@@ -49,8 +50,11 @@ struct rec_index_head {
     uint64_t before; /* the index before, 0: none */
 };
 int rec_index_head_get(struct md_rd *rd, struct rec_index_head *head);
-/* Take it in. `adds`: its places are new ones. */
-int rec_catalogue_index(struct rec_catalogue *catalogue, struct rwf_bytes index, bool adds);
+/* Take it in; its chunks are in the file `part`. `adds`: its places are new ones. */
+int rec_catalogue_index(struct rec_catalogue *catalogue, uint32_t part, struct rwf_bytes index,
+                        bool adds);
+/* Only the first so many places and groups stay. */
+void rec_catalogue_cut(struct rec_catalogue *catalogue, size_t places, size_t groups);
 /* The items of a chunk, found by its records: it gets a group of its own. `masks` is the
  * catalogue's then, sorted or not. */
 int rec_catalogue_look(struct rec_catalogue *catalogue, struct rec_place *place,

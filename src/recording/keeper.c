@@ -11,6 +11,9 @@
 #define KEY_MAX        (3u + 255u + 1u + 255u)
 #define TICKS_A_SECOND 10u
 #define SWEEP_MAX      2000u /* items that one tick looks at */
+#define SPAN_LEAST     (8u << 20)
+#define SPAN_IMAGES    32u         /* images take one byte in so many of what is recorded */
+#define CHUNK_COST     (64u << 10) /* reading a chunk costs a reader as much as so many bytes */
 #define DICTIONARY_MAX (8u << 20)
 
 struct kept {
@@ -31,6 +34,10 @@ struct rec_keeper {
     uint32_t count, size;
     uint32_t sweep, sweep_left; /* the next one to look at, and how many at once: another file */
     uint64_t file;              /* another one whenever every item needs an image */
+    uint64_t whole_file;        /* the last one that needs every dictionary, too */
+    /* Since every item's image was due last: bytes of records, of them its images; chunks before.
+     */
+    uint64_t span, span_images, span_chunk;
     struct rec_keeper_stats stats;
     uint8_t part[PART_MAX];
 };
@@ -163,6 +170,7 @@ static int put(struct rec_keeper *keeper, struct rec_moment now, struct kept *ke
     record = (struct rec_put){
         .kind = (uint8_t)kind, .flags = (uint8_t)flags, .item = &kept->item, .bytes = bytes
     };
+    keeper->span += bytes.length;
     return rec_writer_put(keeper->config.writer, now, &record);
 }
 
@@ -171,7 +179,7 @@ static bool put_image(struct rec_keeper *keeper, struct rec_moment now, struct k
 {
     const struct cache_image *image = image_of(keeper, kept)->image;
     struct cache_cursor cursor = { 0 };
-    bool is_last = false;
+    bool is_last = false, is_of_sweep = kept->file < keeper->file;
 
     if (!cache_image_is_valid(image))
         return true; /* one that is whole will come by itself, or does not exist */
@@ -184,6 +192,7 @@ static bool put_image(struct rec_keeper *keeper, struct rec_moment now, struct k
         if (put(keeper, now, kept, REC_IMAGE, flags | (is_last ? REC_LAST : 0),
                 rwf_bytes(keeper->part, length)) != MD_OK)
             return false;
+        keeper->span_images += is_of_sweep ? length : 0;
     }
     keeper->stats.images++;
     kept->has_changed = kept->owes_image = false;
@@ -203,6 +212,7 @@ static bool put_dictionary(struct rec_keeper *keeper, struct rec_moment now, str
             return false;
     }
     kept->file = keeper->file;
+    kept->owes_image = false;
     return true;
 }
 
@@ -238,7 +248,9 @@ static bool begins_dictionary(const struct kept *kept, struct rwf_bytes message)
 
 static bool needs_image(const struct rec_keeper *keeper, const struct kept *kept)
 {
-    return kept->owes_image || kept->file != keeper->file;
+    uint64_t file = is_dictionary(kept) ? keeper->whole_file : keeper->file;
+
+    return kept->owes_image || kept->file < file;
 }
 
 static void lose(struct rec_keeper *keeper, struct kept *kept, int rc)
@@ -299,10 +311,33 @@ void rec_keeper_cut_file(struct rec_keeper *keeper)
     rec_keeper_owe_all(keeper);
 }
 
-void rec_keeper_owe_all(struct rec_keeper *keeper)
+static void begin_sweep(struct rec_keeper *keeper)
 {
     keeper->file++;
     keeper->sweep_left = keeper->count;
+    keeper->span = keeper->span_images = 0;
+    keeper->span_chunk = keeper->config.writer->next;
+}
+
+void rec_keeper_owe_all(struct rec_keeper *keeper)
+{
+    begin_sweep(keeper);
+    keeper->whole_file = keeper->file;
+}
+
+/*
+ * The images of a moment are folded from what was recorded since the last image of each item. So
+ * every item gets one whenever enough has been recorded since: reading that takes a bounded time,
+ * and the images a bounded share of the file.
+ */
+static bool is_span_full(const struct rec_keeper *keeper)
+{
+    uint64_t chunks = keeper->config.writer->next - keeper->span_chunk;
+    uint64_t least = SPAN_IMAGES * keeper->span_images;
+
+    if (keeper->config.image_every_ns == 0 || keeper->sweep_left > 0)
+        return false;
+    return keeper->span + chunks * CHUNK_COST >= (least > SPAN_LEAST ? least : SPAN_LEAST);
 }
 
 /* Items in a tick, so that each one's turn comes within image_every_ns. */
@@ -316,6 +351,8 @@ static uint32_t share(const struct rec_keeper *keeper)
 
 void rec_keeper_tick(struct rec_keeper *keeper, struct rec_moment now)
 {
+    if (is_span_full(keeper))
+        begin_sweep(keeper);
     bool is_new_file = keeper->sweep_left > 0;
     uint32_t count = is_new_file ? SWEEP_MAX : keeper->config.image_every_ns ? share(keeper) : 0;
 

@@ -11,7 +11,8 @@ static bool is_noted(const struct rec_reader *reader, const struct rec_damage *d
 {
     for (uint64_t i = 0; i < reader->facts.damages && i < REC_DAMAGES_MAX; i++) {
         const struct rec_damage *other = &reader->damages[i];
-        if (other->kind == damage->kind && other->at == damage->at && other->chunk == damage->chunk)
+        if (other->kind == damage->kind && other->at == damage->at &&
+            other->chunk == damage->chunk && other->file == damage->file)
             return true;
     }
     return false;
@@ -51,7 +52,7 @@ static int reserve(uint8_t **bytes, size_t *size, size_t wanted)
 int rec_block_load(struct rec_reader *reader, uint64_t at, struct rec_block *block,
                    struct rec_page *page)
 {
-    const struct rec_source *source = &reader->source;
+    const struct rec_source *source = &reader->part->source;
     uint8_t head[REC_BLOCK_HEAD];
 
     if (at > source->length || source->length - at < REC_BLOCK_HEAD ||
@@ -75,7 +76,7 @@ int rec_index_load(struct rec_reader *reader, uint64_t at, struct rec_page *page
     struct rec_block block;
     int rc = rec_block_load(reader, at, &block, page);
 
-    if (rc != MD_OK || block.kind != REC_BLOCK_INDEX || block.identity != reader->identity)
+    if (rc != MD_OK || block.kind != REC_BLOCK_INDEX || block.identity != reader->part->identity)
         return rc == MD_ERR_NOMEM ? rc : MD_ERR_MALFORMED;
     if (reserve(&page->bytes, &page->size, block.expanded + 1) != MD_OK)
         return MD_ERR_NOMEM;
@@ -86,12 +87,13 @@ int rec_index_load(struct rec_reader *reader, uint64_t at, struct rec_page *page
 static int load_chunk(struct rec_reader *reader, const struct rec_place *place,
                       struct rec_page *page, struct rec_block *block)
 {
+    reader->part = &reader->parts[place->part];
     int rc = rec_block_load(reader, place->at, block, page);
 
     if (rc != MD_OK)
         return rc == MD_ERR_NOMEM ? rc : MD_ERR_MALFORMED;
     if (block->kind != REC_BLOCK_CHUNK || block->number != place->number ||
-        block->identity != reader->identity)
+        block->identity != reader->part->identity)
         return MD_ERR_MALFORMED;
     if (reserve(&page->bytes, &page->size, block->expanded + 1) != MD_OK)
         return MD_ERR_NOMEM;
@@ -120,6 +122,7 @@ int rec_page_load(struct rec_reader *reader, const struct rec_place *place, stru
         .length = (uint64_t)REC_BLOCK_HEAD + block.stored,
         .chunk = place->number,
         .chunks = 1,
+        .file = place->part,
     };
 
     if (rc == MD_ERR_MALFORMED)

@@ -77,20 +77,26 @@ static void note_missing(struct rec_reader *reader)
 
 /* ---- open and close ---- */
 
+/* The recording's is that of its first file. */
 static int read_info(struct rec_reader *reader)
 {
+    struct rec_part *part = reader->part;
+    struct rec_file_info info;
     struct rec_block block;
     int rc = rec_block_load(reader, 0, &block, &reader->page);
 
     if (rc != MD_OK || block.kind != REC_BLOCK_FILE)
         return rc == MD_ERR_NOMEM ? rc : MD_OK;
-    memcpy(reader->info_bytes, reader->page.stored, block.stored);
-    if (rec_file_info_get(md_rd_init(reader->info_bytes, block.stored), &reader->facts.info) !=
-        MD_OK)
+    if (rec_file_info_get(md_rd_init(reader->page.stored, block.stored), &info) != MD_OK)
         return MD_OK;
+    part->has_info = true;
+    part->identity = block.identity;
+    part->has_identity = true;
+    if (part->number > 0)
+        return MD_OK;
+    memcpy(reader->info_bytes, reader->page.stored, block.stored);
+    (void)rec_file_info_get(md_rd_init(reader->info_bytes, block.stored), &reader->facts.info);
     reader->facts.has_info = true;
-    reader->identity = block.identity;
-    reader->has_identity = true;
     reader->first_number = block.number;
     return MD_OK;
 }
@@ -104,9 +110,11 @@ static int look_at_all(struct rec_reader *reader)
     for (size_t i = 0; i < catalogue->count; i++) {
         struct rec_place place = catalogue->places[i];
         int rc = place.is_known ? MD_OK : rec_place_look(reader, &place);
-        struct rec_damage damage = {
-            .kind = REC_DAMAGE_RECORDS, .at = place.at, .chunk = place.number, .chunks = 1
-        };
+        struct rec_damage damage = { .kind = REC_DAMAGE_RECORDS,
+                                     .at = place.at,
+                                     .chunk = place.number,
+                                     .chunks = 1,
+                                     .file = place.part };
         if (rc == MD_ERR_NOMEM)
             return rc;
         if (rc == MD_OK)
@@ -118,11 +126,26 @@ static int look_at_all(struct rec_reader *reader)
     return MD_OK;
 }
 
+static void sum_up_parts(struct rec_reader *reader)
+{
+    struct rec_facts *facts = &reader->facts;
+
+    facts->is_ended = facts->is_indexed = true;
+    for (uint32_t i = 0; i < reader->part_count; i++) {
+        const struct rec_part *part = &reader->parts[i];
+        facts->is_ended = facts->is_ended && part->is_ended;
+        facts->is_indexed = facts->is_indexed && part->is_indexed;
+        if (part->is_ended)
+            facts->end = part->end;
+    }
+}
+
 static void sum_up(struct rec_reader *reader)
 {
     const struct rec_catalogue *catalogue = &reader->catalogue;
     struct rec_facts *facts = &reader->facts;
 
+    sum_up_parts(reader);
     facts->chunks = catalogue->count;
     facts->items = catalogue->item_count;
     for (size_t i = 0; i < catalogue->count; i++)
@@ -137,19 +160,27 @@ static void sum_up(struct rec_reader *reader)
     note_missing(reader);
 }
 
-static int load(struct rec_reader *reader, bool walks)
+static int load_part(struct rec_reader *reader, struct rec_part *part, bool walks)
 {
+    reader->part = part;
     int rc = read_info(reader);
-
     if (rc != MD_OK)
         return rc;
-    reader->facts.is_indexed = !walks && rec_walk_index(reader) == MD_OK;
-    if (!reader->facts.is_indexed) {
-        reader->facts.is_ended = false;
-        rc = rec_walk(reader);
-        if (rc == MD_OK)
-            rc = look_at_all(reader);
-    }
+    part->is_indexed = !walks && rec_walk_index(reader) == MD_OK;
+    if (part->is_indexed)
+        return MD_OK;
+    part->is_ended = false;
+    return rec_walk(reader);
+}
+
+static int load(struct rec_reader *reader, bool walks)
+{
+    int rc = MD_OK;
+
+    for (uint32_t i = 0; i < reader->part_count && rc == MD_OK; i++)
+        rc = load_part(reader, &reader->parts[i], walks);
+    if (rc == MD_OK)
+        rc = look_at_all(reader);
     if (rc == MD_OK && !reader->facts.has_info && reader->catalogue.count == 0)
         rc = MD_ERR_MALFORMED;
     if (rc == MD_OK)
@@ -159,12 +190,25 @@ static int load(struct rec_reader *reader, bool walks)
 
 int rec_reader_open(const struct rec_source *source, bool walks, struct rec_reader **out)
 {
+    return rec_reader_open_series(source, 1, walks, out);
+}
+
+int rec_reader_open_series(const struct rec_source *sources, size_t count, bool walks,
+                           struct rec_reader **out)
+{
     struct rec_reader *reader = calloc(1, sizeof(*reader));
 
     *out = NULL;
     if (!reader)
         return MD_ERR_NOMEM;
-    reader->source = *source;
+    reader->parts = calloc(count, sizeof(*reader->parts));
+    if (!reader->parts) {
+        free(reader);
+        return MD_ERR_NOMEM;
+    }
+    reader->part_count = (uint32_t)count;
+    for (uint32_t i = 0; i < count; i++)
+        reader->parts[i] = (struct rec_part){ .source = sources[i], .number = i };
     int rc = rec_packer_create(1, &reader->packer);
     if (rc == MD_OK)
         rc = load(reader, walks);
@@ -186,7 +230,28 @@ void rec_reader_close(struct rec_reader *reader)
     rec_join_destroy(reader->join);
     free(reader->damages);
     free(reader->slots);
+    free(reader->parts);
     free(reader);
+}
+
+int rec_source_series(const struct rec_source *source, uint64_t *series, uint32_t *part)
+{
+    struct rec_part file = { .source = *source };
+    struct rec_reader reader = { .part = &file };
+    struct rec_file_info info;
+    struct rec_block block;
+
+    int rc = rec_block_load(&reader, 0, &block, &reader.page);
+    if (rc != MD_ERR_NOMEM && (rc != MD_OK || block.kind != REC_BLOCK_FILE))
+        rc = MD_ERR_MALFORMED;
+    if (rc == MD_OK)
+        rc = rec_file_info_get(md_rd_init(reader.page.stored, block.stored), &info);
+    if (rc == MD_OK) {
+        *series = info.series;
+        *part = info.part;
+    }
+    rec_page_fini(&reader.page);
+    return rc;
 }
 
 void rec_reader_facts(const struct rec_reader *reader, struct rec_facts *out)
@@ -242,9 +307,11 @@ static int give_hole(struct rec_cursor *cursor, struct rec_record *out, uint64_t
 static int leave_broken(struct rec_cursor *cursor, struct rec_record *out)
 {
     const struct rec_place *place = &cursor->reader->catalogue.places[cursor->place];
-    struct rec_damage damage = {
-        .kind = REC_DAMAGE_RECORDS, .at = place->at, .chunk = place->number, .chunks = 1
-    };
+    struct rec_damage damage = { .kind = REC_DAMAGE_RECORDS,
+                                 .at = place->at,
+                                 .chunk = place->number,
+                                 .chunks = 1,
+                                 .file = place->part };
 
     if (cursor->is_open)
         rec_note_damage(cursor->reader, &damage);

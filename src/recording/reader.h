@@ -16,16 +16,26 @@ struct rec_page {
     struct rwf_bytes records;
 };
 
-struct rec_reader {
+/* One of the files that are read as one. */
+struct rec_part {
     struct rec_source source;
+    uint32_t number; /* its place among them, from 0 */
+    uint64_t identity;
+    bool has_identity;
+    bool has_info, is_ended, is_indexed;
+    struct rec_file_end end;
+};
+
+struct rec_reader {
+    struct rec_part *parts;
+    uint32_t part_count;
+    struct rec_part *part; /* the one that blocks are read of */
     struct rec_packer *packer;
     struct rec_join *join; /* once there is a chunk by columns */
     struct rec_catalogue catalogue;
     struct rec_facts facts;
     uint8_t info_bytes[REC_FILE_ROOM]; /* the texts of facts.info */
-    uint64_t identity;
-    bool has_identity;
-    uint64_t first_number; /* of the chunk that should be the first */
+    uint64_t first_number;             /* of the chunk that should be the first */
     struct rec_damage *damages;
     struct rec_page page; /* for looking into chunks: */
     uint32_t *slots;      /* by number of an item, all 0 between two */

@@ -15,19 +15,21 @@ static int read_end(struct rec_reader *reader)
     const uint64_t bytes = REC_BLOCK_HEAD + REC_END_BYTES;
     struct rec_block block;
 
-    if (reader->source.length < bytes || !reader->facts.has_info)
+    struct rec_part *part = reader->part;
+
+    if (part->source.length < bytes || !part->has_info)
         return MD_ERR_NOT_FOUND;
-    int rc = rec_block_load(reader, reader->source.length - bytes, &block, &reader->page);
-    if (rc != MD_OK || block.kind != REC_BLOCK_END || block.identity != reader->identity)
+    int rc = rec_block_load(reader, part->source.length - bytes, &block, &reader->page);
+    if (rc != MD_OK || block.kind != REC_BLOCK_END || block.identity != part->identity)
         return MD_ERR_NOT_FOUND;
-    reader->facts.is_ended = true;
-    return rec_file_end_get(md_rd_init(reader->page.stored, block.stored), &reader->facts.end);
+    part->is_ended = true;
+    return rec_file_end_get(md_rd_init(reader->page.stored, block.stored), &part->end);
 }
 
 /* Where the indices stand, the first one first; *count of them, to be freed. */
 static int list_indices(struct rec_reader *reader, uint64_t **list, size_t *count)
 {
-    uint64_t at = reader->facts.end.index_at, behind = reader->source.length;
+    uint64_t at = reader->part->end.index_at, behind = reader->part->source.length;
     size_t size = 0;
 
     *list = NULL;
@@ -56,6 +58,7 @@ static int list_indices(struct rec_reader *reader, uint64_t **list, size_t *coun
 
 int rec_walk_index(struct rec_reader *reader)
 {
+    const size_t places = reader->catalogue.count, groups = reader->catalogue.group_count;
     uint64_t *list;
     size_t count;
 
@@ -67,13 +70,13 @@ int rec_walk_index(struct rec_reader *reader)
         struct rwf_bytes index;
         rc = rec_index_load(reader, list[--count], &reader->page, &index);
         if (rc == MD_OK)
-            rc = rec_catalogue_index(&reader->catalogue, index, true);
+            rc = rec_catalogue_index(&reader->catalogue, reader->part->number, index, true);
     }
     free(list);
-    if (rc == MD_OK && reader->catalogue.count != reader->facts.end.chunks)
+    if (rc == MD_OK && reader->catalogue.count - places != reader->part->end.chunks)
         rc = MD_ERR_MALFORMED; /* an index was not written */
     if (rc != MD_OK)
-        rec_catalogue_fini(&reader->catalogue);
+        rec_catalogue_cut(&reader->catalogue, places, groups);
     return rc;
 }
 
@@ -83,34 +86,37 @@ int rec_walk_index(struct rec_reader *reader)
 static uint64_t search(struct rec_reader *reader, uint64_t at)
 {
     static const uint8_t magic[4] = { 'R', 'R', 'E', 'C' };
+    const struct rec_source *source = &reader->part->source;
     uint8_t bytes[4096];
 
-    while (at + sizeof(magic) <= reader->source.length) {
-        uint64_t left = reader->source.length - at;
+    while (at + sizeof(magic) <= source->length) {
+        uint64_t left = source->length - at;
         size_t length = left < sizeof(bytes) ? (size_t)left : sizeof(bytes);
-        if (reader->source.read(reader->source.context, at, bytes, length) != MD_OK)
+        if (source->read(source->context, at, bytes, length) != MD_OK)
             break;
         const uint8_t *found = memmem(bytes, length, magic, sizeof(magic));
         if (found)
             return at + (uint64_t)(found - bytes);
         at += length - (sizeof(magic) - 1);
     }
-    return reader->source.length;
+    return source->length;
 }
 
 /* Of another file: what stood on the disk before. */
 static bool is_foreign(struct rec_reader *reader, const struct rec_block *block)
 {
-    if (!reader->has_identity) {
-        reader->identity = block->identity;
-        reader->has_identity = true;
+    struct rec_part *part = reader->part;
+
+    if (!part->has_identity) {
+        part->identity = block->identity;
+        part->has_identity = true;
     }
-    return block->identity != reader->identity;
+    return block->identity != part->identity;
 }
 
 static int take_chunk(struct rec_reader *reader, uint64_t at, const struct rec_block *block)
 {
-    struct rec_place place = { .at = at, .number = block->number };
+    struct rec_place place = { .at = at, .number = block->number, .part = reader->part->number };
 
     rec_preamble_get(reader->page.stored, &place.preamble);
     return rec_catalogue_add(&reader->catalogue, &place);
@@ -121,7 +127,8 @@ static int take_index(struct rec_reader *reader, uint64_t at)
     struct rwf_bytes index;
     int rc = rec_index_load(reader, at, &reader->page, &index);
 
-    return rc == MD_OK ? rec_catalogue_index(&reader->catalogue, index, false) : rc;
+    return rc == MD_OK ? rec_catalogue_index(&reader->catalogue, reader->part->number, index, false)
+                       : rc;
 }
 
 /* A whole block. MD_ERR_MALFORMED: it makes no sense here. */
@@ -133,8 +140,8 @@ static int take_block(struct rec_reader *reader, uint64_t at, const struct rec_b
     case REC_BLOCK_INDEX:
         return take_index(reader, at);
     case REC_BLOCK_END:
-        reader->facts.is_ended = true;
-        return rec_file_end_get(md_rd_init(reader->page.stored, block->stored), &reader->facts.end);
+        reader->part->is_ended = true;
+        return rec_file_end_get(md_rd_init(reader->page.stored, block->stored), &reader->part->end);
     default: /* the first one was read */
         return at == 0 ? MD_OK : MD_ERR_MALFORMED;
     }
@@ -144,12 +151,13 @@ static int take_block(struct rec_reader *reader, uint64_t at, const struct rec_b
 static void note_block(struct rec_reader *reader, uint64_t at, const struct rec_block *block,
                        int rc)
 {
-    uint64_t left = reader->source.length - at;
+    uint64_t left = reader->part->source.length - at;
     uint64_t length = (uint64_t)REC_BLOCK_HEAD + block->stored;
     struct rec_damage damage = {
         .kind = rc == MD_ERR_SHORT ? REC_DAMAGE_TORN : REC_DAMAGE_SUM,
         .at = at,
         .length = length < left ? length : left,
+        .file = reader->part->number,
         .chunk = block->number,
         .chunks = block->kind == REC_BLOCK_CHUNK ? 1 : 0,
     };
@@ -161,16 +169,17 @@ static void note_block(struct rec_reader *reader, uint64_t at, const struct rec_
 static uint64_t note_gap(struct rec_reader *reader, uint64_t at)
 {
     uint64_t next = search(reader, at + 1);
-    struct rec_damage damage = { .kind = REC_DAMAGE_HEAD, .at = at };
+    const struct rec_source *source = &reader->part->source;
+    struct rec_damage damage = { .kind = REC_DAMAGE_HEAD, .at = at, .file = reader->part->number };
 
     for (;;) {
         struct rec_block block;
         uint8_t head[REC_BLOCK_HEAD];
-        if (next + REC_BLOCK_HEAD > reader->source.length) {
-            next = reader->source.length;
+        if (next + REC_BLOCK_HEAD > source->length) {
+            next = source->length;
             break;
         }
-        if (reader->source.read(reader->source.context, next, head, sizeof(head)) == MD_OK &&
+        if (source->read(source->context, next, head, sizeof(head)) == MD_OK &&
             rec_block_read(head, &block) == MD_OK)
             break;
         next = search(reader, next + 1);
@@ -184,7 +193,7 @@ int rec_walk(struct rec_reader *reader)
 {
     uint64_t at = 0;
 
-    while (at < reader->source.length) {
+    while (at < reader->part->source.length) {
         struct rec_block block = { 0 };
         int rc = rec_block_load(reader, at, &block, &reader->page);
         if (rc == MD_ERR_NOMEM)

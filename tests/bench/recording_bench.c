@@ -9,9 +9,12 @@
  *   -l LEVEL      of the compression (3)
  *   -s SECONDS    an image of each item so often (60)
  *   -r RATE       updates a second of the recording (100000)
+ *   -t BYTES      a text of random bytes in each update (0): a large file in a short time
+ *   -o FILE       into this file (memory); it is removed at the end
  */
 /* Updates of 12 fields, a random walk with a seed: prices by a tick or none, sizes, times, a volume
  * that grows. */
+#include <fcntl.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,10 +27,13 @@
 #include "recording/images.h"
 #include "recording/writer.h"
 
-#define SEEKS     10u
-#define SIZES     9u
-#define FIELDS    12u
-#define ITEMS_MAX 1000000
+#define SEEKS      20u
+#define READ_MAX   20000000u /* records that are read in order */
+#define SIZES      9u
+#define FIELDS     12u
+#define MAKING_MAX 2000000u /* updates of the run that only makes them */
+#define ITEMS_MAX  1000000
+#define TEXT_MAX   800
 
 struct quote {
     int64_t bid, last;
@@ -40,8 +46,10 @@ struct bench {
     struct quote *quotes;
     struct rec_chunk *chunk;
     struct rec_file *file;
-    uint8_t *file_bytes; /* all of the file */
+    int fd;              /* -1: the file is memory, */
+    uint8_t *file_bytes; /* all of it */
     size_t size;
+    uint32_t text;   /* bytes in each update */
     uint32_t gap_ns; /* between two updates */
     uint64_t image_every_ns;
     uint64_t bytes, plain, at_ns;
@@ -69,6 +77,13 @@ static int write_memory(void *context, const uint8_t *head, size_t head_length,
 {
     struct bench *bench = context;
 
+    if (bench->fd >= 0) {
+        if (write(bench->fd, head, head_length) != (ssize_t)head_length ||
+            write(bench->fd, bytes, length) != (ssize_t)length)
+            fail("the file is not written");
+        bench->bytes += head_length + length;
+        return MD_OK;
+    }
     while (bench->bytes + head_length + length > bench->size) {
         bench->size = 2 * bench->size + (64u << 20);
         bench->file_bytes = realloc(bench->file_bytes, bench->size);
@@ -87,6 +102,8 @@ static int read_memory(void *context, uint64_t at, uint8_t *bytes, size_t length
 
     if (at > bench->bytes || length > bench->bytes - at)
         return MD_ERR_SHORT;
+    if (bench->fd >= 0)
+        return pread(bench->fd, bytes, length, (off_t)at) == (ssize_t)length ? MD_OK : MD_ERR_SYS;
     memcpy(bytes, bench->file_bytes + at, length);
     return MD_OK;
 }
@@ -113,6 +130,15 @@ static void add_real(struct rwf_encoder *enc, int16_t id, int64_t cents)
     const struct rwf_real real = { .value = cents, .hint = RWF_HINT_EXP_0 - 2 };
 
     rwf_field_add_real(enc, id, &real);
+}
+
+static void add_text(struct bench *bench, struct rwf_encoder *enc)
+{
+    uint64_t text[TEXT_MAX / 8];
+
+    for (uint32_t i = 0; i < bench->text; i += 8)
+        text[i / 8] = md_prng_u64(&bench->prng);
+    rwf_field_add_bytes(enc, 3, rwf_bytes((const uint8_t *)text, bench->text));
 }
 
 static size_t encode(struct bench *bench, struct quote *quote, bool is_image, uint8_t *out,
@@ -151,6 +177,8 @@ static size_t encode(struct bench *bench, struct quote *quote, bool is_image, ui
     add_real(&enc, 13, quote->last & ~127ll);
     rwf_field_add_uint(&enc, 1025, ms);
     rwf_field_add_uint(&enc, 3887, ++quote->number);
+    if (bench->text > 0 && !is_image)
+        add_text(bench, &enc);
     rwf_field_list_finish(&enc);
     rwf_msg_finish(&enc);
     if (rwf_encoder_error(&enc) != RWF_OK)
@@ -160,11 +188,11 @@ static size_t encode(struct bench *bench, struct quote *quote, bool is_image, ui
 
 /* Bits that the generator draws for an update: item, gap, bid, ask, three sizes; in a quarter of
  * them a trade. */
-static double entropy(uint32_t items, uint32_t gap_ns)
+static double entropy(uint32_t items, uint32_t gap_ns, uint32_t text)
 {
     const double trade = 0.25 * log2(4) + 0.75 * log2(4.0 / 3) + 0.25 * (log2(3) + log2(SIZES));
 
-    return log2(items) + log2(2.0 * gap_ns) + log2(3) + 1 + 3 * log2(SIZES) + trade;
+    return 8.0 * text + log2(items) + log2(2.0 * gap_ns) + log2(3) + 1 + 3 * log2(SIZES) + trade;
 }
 
 /* ---- the run ---- */
@@ -182,7 +210,7 @@ static void begin(struct bench *bench, uint32_t items)
 static double feed(struct bench *bench, struct rec_keeper *keeper, const uint32_t *numbers,
                    uint32_t items, uint64_t updates)
 {
-    uint8_t message[1000];
+    uint8_t message[1000 + TEXT_MAX];
 
     begin(bench, items);
     double begin_ns = cpu_ns();
@@ -209,6 +237,14 @@ static double wall_ns(void)
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
+/* What is sought comes from the disk. */
+static void drop_cache(const struct bench *bench)
+{
+    if (bench->fd >= 0 &&
+        (fsync(bench->fd) != 0 || posix_fadvise(bench->fd, 0, 0, POSIX_FADV_DONTNEED) != 0))
+        fail("the file is not dropped from memory");
+}
+
 /* All records in order, into nothing; then every image of moments anywhere. */
 static void read_back(struct bench *bench)
 {
@@ -222,16 +258,19 @@ static void read_back(struct bench *bench)
     uint64_t count = 0, chunks = 0;
     double seek_max_ns = 0;
 
-    double begin_ns = cpu_ns();
+    double begin_ns = cpu_ns(), opening_ns = wall_ns();
     if (rec_reader_open(&source, false, &reader) != MD_OK ||
         rec_cursor_create(reader, &cursor) != MD_OK ||
         rec_folder_create(reader, &cache, &folder) != MD_OK)
         fail("it is not read");
-    while (rec_cursor_next(cursor, &record) > 0)
+    printf("opening     %.1f ms for a file of %.0f MB\n", (wall_ns() - opening_ns) / 1e6,
+           (double)bench->bytes / 1e6);
+    while (count < READ_MAX && rec_cursor_next(cursor, &record) > 0)
         count++;
     double read_ns = (cpu_ns() - begin_ns) / (double)count;
     rec_reader_facts(reader, &facts);
     begin_ns = wall_ns();
+    drop_cache(bench);
     for (unsigned i = 0; i < SEEKS; i++) {
         double seek_ns = wall_ns();
         uint64_t span = facts.last_mono_ns - facts.first_mono_ns;
@@ -282,7 +321,8 @@ static void run(struct bench *bench, uint32_t items, uint64_t updates, int level
         fail("out of memory");
     number_items(keeper, numbers, items);
     double n = (double)(items + updates);
-    double making_ns = feed(bench, NULL, numbers, items, updates);
+    uint64_t making = updates < MAKING_MAX ? updates : MAKING_MAX;
+    double making_ns = feed(bench, NULL, numbers, items, making) * n / (double)(items + making);
     double all_ns = feed(bench, keeper, numbers, items, updates);
     double recording_ns = all_ns - making_ns - bench->compressing_ns;
     rec_writer_flush(&writer, false);
@@ -293,7 +333,7 @@ static void run(struct bench *bench, uint32_t items, uint64_t updates, int level
     printf("bytes       %.1f in a file for %.1f of a message, with images and index\n",
            (double)bench->bytes / n, (double)bench->plain / n);
     printf("entropy     %.1f bytes: what the generator draws for an update\n",
-           entropy(items, bench->gap_ns) / 8);
+           entropy(items, bench->gap_ns, bench->text) / 8);
     printf("time        %.3f us of CPU to record, %.3f us to compress\n", recording_ns / n / 1e3,
            bench->compressing_ns / n / 1e3);
     read_back(bench);
@@ -308,9 +348,11 @@ int main(int argc, char **argv)
 {
     struct bench bench = { .bytes = 0 };
     long items = 1000, updates = 2000000, level = 3, seconds = 60, rate = 100000;
+    long text = 0;
+    const char *path = NULL;
     int option;
 
-    while ((option = getopt(argc, argv, "i:n:l:s:r:h")) != -1) {
+    while ((option = getopt(argc, argv, "i:n:l:s:r:t:o:h")) != -1) {
         if (option == 'i')
             items = strtol(optarg, NULL, 10);
         else if (option == 'n')
@@ -321,9 +363,19 @@ int main(int argc, char **argv)
             seconds = strtol(optarg, NULL, 10);
         else if (option == 'r')
             rate = strtol(optarg, NULL, 10);
+        else if (option == 't')
+            text = strtol(optarg, NULL, 10);
+        else if (option == 'o')
+            path = optarg;
         else
-            fail("options: -i ITEMS -n UPDATES -l LEVEL -s SECONDS -r RATE");
+            fail("options: -i ITEMS -n UPDATES -l LEVEL -s SECONDS -r RATE -t BYTES -o FILE");
     }
+    if (text < 0 || text > TEXT_MAX)
+        fail("-t is 0 to 800");
+    bench.text = (uint32_t)text;
+    bench.fd = path ? open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0640) : -1;
+    if (path && bench.fd < 0)
+        fail("the file of -o cannot be made, or is there");
     if (seconds < 1 || rate < 1 || rate > 1000000000)
         fail("-s and -r are numbers from 1");
     bench.gap_ns = (uint32_t)(1000000000 / rate);
@@ -335,5 +387,7 @@ int main(int argc, char **argv)
         fail("out of memory");
     run(&bench, (uint32_t)items, (uint64_t)updates, (int)level);
     free(bench.quotes);
+    if (path && (close(bench.fd) != 0 || unlink(path) != 0))
+        fail("the file of -o cannot be removed");
     return 0;
 }

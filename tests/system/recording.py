@@ -178,6 +178,24 @@ def each_file_of_a_series_is_read_alone(publisher, folder):
     check_sequence(second)
 
 
+def a_series_is_one_recording(_, folder):
+    """What each_file_of_a_series_is_read_alone has left, read and played as one."""
+    path, second = os.path.join(folder, "series.rrec"), os.path.join(folder, "series.1.rrec")
+    parts = [updates_of(rmdsrec("info", name).stdout)[0] for name in (path, second)]
+    info = rmdsrec("info", path, "-series")
+    assert info.returncode == 0 and re.search(r"files +2\n", info.stdout), info.stdout
+    assert updates_of(info.stdout)[0] == sum(parts), (info.stdout, parts)
+    with open(os.path.join(folder, "series.7.rrec"), "wb") as stranger:
+        stranger.write(b"no recording")
+    export = rmdsrec("export", path, "-series", "-il", "IT3").stdout
+    values = [int(row["value"]) for row in csv.DictReader(export.splitlines())
+              if row["field"] == "ACVOL_1" and row["kind"] == "UPDATE"]
+    assert values == list(range(values[0], values[0] + len(values))), values
+    alone = updates_of(rmdsrec("info", second, "-series").stdout)[0]
+    assert alone == parts[1], (alone, parts)
+    play_and_record(path, os.path.join(folder, "again-series.rrec"), more=["-series"])
+
+
 class Player:
     """rmdsrec replay."""
 
@@ -194,26 +212,26 @@ class Player:
         return self.program.wait(), text
 
 
-def streams(path):
+def streams(path, *more):
     """Of each item, what came: kind, field and value, without the times."""
-    done = rmdsrec("export", path)
+    done = rmdsrec("export", path, *more)
     found = {item: [] for item in ITEMS}
     for row in csv.DictReader(done.stdout.splitlines()):
         found[row["item"]].append((row["kind"], row["field"], row["value"]))
     return found
 
 
-def play_and_record(path, again, port="0", to_port=None):
+def play_and_record(path, again, port="0", to_port=None, more=()):
     """`again` has what `path` has: played on a port, recorded there or where it comes out."""
-    player = Player(path, "-speed", "max", "-waitItems", str(len(ITEMS)), port=port)
+    player = Player(path, "-speed", "max", "-waitItems", str(len(ITEMS)), *more, port=port)
     recorder = Recorder(to_port or player.port, again)
-    wanted = updates_of(rmdsrec("info", path).stdout)[0]
+    wanted = updates_of(rmdsrec("info", path, *more).stdout)[0]
     recorder.wait_for(lambda text: updates_of(text)[0] >= wanted)
     code, text = recorder.end(signal.SIGTERM)
     assert code == 0, text
     code, text = player.end()
     assert code == 0 and "the recording has ended" in text, text
-    before, after = streams(path), streams(again)
+    before, after = streams(path, *more), streams(again)
     for item in ITEMS:
         # Images may come more often: those of the moment at which the item was asked for.
         updates = [row for row in before[item] if row[0] == "UPDATE"]
@@ -371,7 +389,7 @@ def main():
     try:
         with tempfile.TemporaryDirectory() as folder:
             for case in (a_recording_has_what_was_sent, a_killed_recorder_leaves_whole_chunks,
-                         each_file_of_a_series_is_read_alone,
+                         each_file_of_a_series_is_read_alone, a_series_is_one_recording,
                          a_recording_that_is_played_is_recorded_again,
                          a_late_subscriber_gets_the_image_of_the_moment,
                          other_names_replay_too, a_replay_obeys_commands,

@@ -508,6 +508,65 @@ static void the_image_of_a_moment_is_the_folding_up_to_it(void **state)
     }
 }
 
+/* A long message: a number, and bytes that compress well. */
+static void say_long(struct world *w, unsigned item, bool is_refresh)
+{
+    static uint8_t text[4000], bytes[5000];
+    struct rwf_encoder enc;
+    const struct rwf_msg msg = {
+        .msg_class = is_refresh ? RWF_CLASS_REFRESH : RWF_CLASS_UPDATE,
+        .domain = RWF_DOMAIN_MARKET_PRICE,
+        .stream_id = 5,
+        .container = RWF_TYPE_FIELD_LIST,
+        .flags = is_refresh ? RWF_REFRESH_COMPLETE | RWF_REFRESH_CLEAR_CACHE : 0,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    rwf_msg_start(&enc, &msg);
+    rwf_field_list_start(&enc, NULL);
+    rwf_field_add_uint(&enc, 10, ++w->serial);
+    rwf_field_add_bytes(&enc, 20, rwf_bytes(text, sizeof(text)));
+    rwf_field_list_finish(&enc);
+    rwf_msg_finish(&enc);
+    assert_int_equal(rwf_encoder_error(&enc), RWF_OK);
+    w->mono_ns += 10000;
+    w->wall_ns += 10000;
+    rec_keeper_message(w->keeper, now(w), w->numbers[item], rwf_encoder_bytes(&enc));
+    rec_keeper_tick(w->keeper, now(w));
+}
+
+/* Much in a short time, so that no image comes because of the time: a seek reads few chunks. */
+static void images_come_before_too_much_has_to_be_read(void **state)
+{
+    const struct cache_config config = { 0 };
+    const unsigned moments = 20, messages = 10000;
+    struct world w;
+    struct rec_reader *reader;
+    struct rec_folder *folder;
+    uint64_t most = 0;
+
+    (void)state;
+    world_init(&w, 3);
+    for (unsigned i = 0; i < messages; i++)
+        say_long(&w, i % ITEMS, i < ITEMS);
+    end_file(&w);
+    assert_int_equal(open_disk(&w.disk, false, &reader), MD_OK);
+    assert_int_equal(rec_folder_create(reader, &config, &folder), MD_OK);
+    for (unsigned i = 1; i <= moments; i++) {
+        unsigned number = messages / moments * i;
+        assert_int_equal(rec_folder_seek(folder, START + number * 10000ull, 0), MD_OK);
+        most = rec_folder_chunks_read(folder) > most ? rec_folder_chunks_read(folder) : most;
+        for (unsigned item = 0; item < ITEMS; item++)
+            assert_non_null(rec_folder_image(folder, w.numbers[item]));
+    }
+    assert_true(w.span_count > 30); /* of 1 MiB each */
+    assert_true(most <= 10);
+    rec_folder_destroy(folder);
+    rec_reader_close(reader);
+    world_fini(&w);
+}
+
 /* ---- damage ---- */
 
 /* Whether a damage names the chunk, by its number or by its bytes. */
@@ -661,15 +720,84 @@ static void another_file_has_every_image_of_its_beginning(void **state)
     world_fini(&w);
 }
 
+/* Files of a series, one behind the other; the number of bytes that each is long. */
+static size_t make_series(struct world *w, uint8_t *bytes, size_t lengths[3])
+{
+    struct span spans[CHUNKS_MAX];
+    unsigned count = 0;
+    size_t all = 0;
+
+    for (unsigned i = 0; i < 3; i++) {
+        history(w, MESSAGES / 3, NO_TROUBLE);
+        end_file(w);
+        memcpy(bytes + all, w->disk.bytes, w->disk.length);
+        all += lengths[i] = w->disk.length;
+        memcpy(spans + count, w->spans, w->span_count * sizeof(*spans));
+        count += w->span_count;
+        if (i < 2) {
+            rec_keeper_cut_file(w->keeper);
+            start_file(w);
+        }
+    }
+    memcpy(w->spans, spans, count * sizeof(*spans));
+    w->span_count = count;
+    return all;
+}
+
+static void a_series_is_read_as_one_recording(void **state)
+{
+    struct world w;
+    struct disk files[3];
+    struct rec_source sources[3];
+    size_t lengths[3], at = 0;
+    uint8_t *bytes = malloc(DISK_MAX);
+    struct rec_reader *reader;
+    struct rec_facts facts;
+
+    (void)state;
+    assert_non_null(bytes);
+    world_init(&w, 21);
+    (void)make_series(&w, bytes, lengths);
+    for (unsigned i = 0; i < 3; i++) {
+        files[i] = (struct disk){ .bytes = bytes + at, .length = lengths[i] };
+        sources[i] = (struct rec_source){ &files[i], disk_read, lengths[i] };
+        at += lengths[i];
+    }
+    for (int walks = 0; walks < 2; walks++) {
+        assert_int_equal(rec_reader_open_series(sources, 3, walks, &reader), MD_OK);
+        rec_reader_facts(reader, &facts);
+        assert_int_equal(facts.damages, 0);
+        assert_true(facts.is_ended);
+        assert_int_equal(facts.is_indexed, !walks);
+        assert_int_equal(facts.chunks, w.span_count);
+        read_back(&w, reader);
+        compare_moments(&w, reader, 50);
+        rec_reader_close(reader);
+    }
+    /* Without the one in the middle, its chunks are a hole. */
+    sources[1] = sources[2];
+    assert_int_equal(rec_reader_open_series(sources, 2, false, &reader), MD_OK);
+    rec_reader_facts(reader, &facts);
+    assert_int_equal(facts.damages, 1);
+    assert_int_equal(rec_reader_damage(reader, 0)->kind, REC_DAMAGE_MISSING);
+    assert_int_equal(rec_reader_damage(reader, 0)->chunks, w.span_count - facts.chunks);
+    compare_moments(&w, reader, 50);
+    rec_reader_close(reader);
+    free(bytes);
+    world_fini(&w);
+}
+
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_recording_is_read_back_by_its_index_and_without),
         cmocka_unit_test(what_finds_no_room_and_no_disk_is_told),
         cmocka_unit_test(the_image_of_a_moment_is_the_folding_up_to_it),
+        cmocka_unit_test(images_come_before_too_much_has_to_be_read),
         cmocka_unit_test(what_is_intact_is_read_and_what_is_not_is_named),
         cmocka_unit_test(a_file_that_was_not_ended_is_whole_up_to_its_last_chunk),
         cmocka_unit_test(another_file_has_every_image_of_its_beginning),
+        cmocka_unit_test(a_series_is_read_as_one_recording),
     };
 
     if (argc > 1)

@@ -299,7 +299,7 @@ static int write_all(struct exporter *exporter, bool images, uint64_t from_ns, u
     rec_cursor_destroy(cursor);
     rec_reader_facts(exporter->source.reader, &facts);
     if (facts.damages > 0)
-        source_print_damages(exporter->source.reader, stderr);
+        source_print_damages(&exporter->source, stderr);
     return facts.damages > 0 ? REC_DAMAGED : REC_OK;
 }
 
@@ -309,7 +309,7 @@ static int open_all(const struct words *w, struct exporter *exporter)
 
     if (w->names && itemlist_add_names(&exporter->items, w->names, error, sizeof(error)) != MD_OK)
         return rec_usage(error, NULL);
-    if (!source_open(w->file, false, &exporter->source))
+    if (!source_open(w->file, false, w->is_series, &exporter->source))
         return REC_FILE;
     exporter->dictionary = w->dict ? NULL : source_dictionary(exporter->source.reader);
     if (!exporter->dictionary &&
@@ -332,7 +332,6 @@ int export_run(const struct words *w)
 
     if (!exporter)
         return REC_FILE;
-    exporter->source.fd = -1;
     itemlist_init(&exporter->items);
     int rc = REC_OK;
     if (!rec_parse_real(w->from, 0, 1e9, &from) || !rec_parse_real(w->to, 0, 1e9, &to))

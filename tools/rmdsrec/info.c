@@ -113,7 +113,7 @@ int info_run(const struct words *words)
     struct rec_cursor *cursor;
     struct rec_facts facts;
 
-    if (!source_open(words->file, true, &source))
+    if (!source_open(words->file, true, words->is_series, &source))
         return REC_FILE;
     if (rec_cursor_create(source.reader, &cursor) != MD_OK) {
         source_close(&source);
@@ -123,6 +123,8 @@ int info_run(const struct words *words)
     rec_cursor_destroy(cursor);
     rec_reader_facts(source.reader, &facts);
     print_head(&facts);
+    if (words->is_series)
+        printf("files       %zu\n", source.count);
     print_items(source.reader, facts.items);
     printf("messages    %" PRIu64 " updates, %" PRIu64 " refreshes, %" PRIu64 " states, %" PRIu64
            " others: %" PRIu64 " bytes\n",
@@ -133,7 +135,7 @@ int info_run(const struct words *words)
         printf("cut         %" PRIu64 " times the connection was lost\n", tally.cuts);
     if (tally.lost > 0)
         printf("lost        %" PRIu64 " messages found no room in the recorder\n", tally.lost);
-    source_print_damages(source.reader, stdout);
+    source_print_damages(&source, stdout);
     source_close(&source);
     return facts.damages > 0 || tally.lost > 0 ? REC_DAMAGED : REC_OK;
 }

@@ -182,8 +182,9 @@ static bool load(const struct player_config *config, struct player *player)
 
 bool player_open(const struct player_config *config, struct player *player)
 {
-    *player = (struct player){ .source = { .fd = -1 } };
-    return source_open(config->path, false, &player->source) && load(config, player);
+    *player = (struct player){ .record = { .kind = 0 } };
+    return source_open(config->path, false, config->is_series, &player->source) &&
+           load(config, player);
 }
 
 void player_close(struct player *player)

@@ -54,6 +54,7 @@ struct player {
 struct player_config {
     const char *path, *dict, *as; /* `as`: NEW, or OLD=NEW */
     uint16_t first_id;
+    bool is_series;              /* with the further files of its series */
     const struct itemlist *only; /* empty: all */
 };
 

@@ -160,6 +160,7 @@ static int understand(const struct words *w, struct replay *replay)
     replay->config = (struct player_config){ .path = w->file,
                                              .dict = w->dict,
                                              .as = w->as,
+                                             .is_series = w->is_series,
                                              .first_id = (uint16_t)id,
                                              .only = &replay->only };
     return REC_OK;
@@ -225,7 +226,7 @@ static int report(struct replay *replay)
            stats->owed, stats->dropped);
     if (stats->errors > 0)
         printf("errors      %" PRIu64 " messages\n", stats->errors);
-    source_print_damages(replay->player.source.reader, stdout);
+    source_print_damages(&replay->player.source, stdout);
     return facts.damages > 0 || stats->errors > 0 ? REC_DAMAGED : REC_OK;
 }
 
@@ -263,7 +264,6 @@ int replay_run(const struct words *words)
         return REC_FILE;
     }
     replay->stage = stage;
-    replay->player.source.fd = -1;
     itemlist_init(&replay->only);
     int rc = understand(words, replay);
     if (rc == REC_OK && !player_open(&replay->config, &replay->player))

@@ -26,6 +26,7 @@ struct words {
     const char *dict;
     struct md_option_list services;
     struct wire_words wire;
+    bool is_series; /* info, export, replay: with the further files of the series */
     bool images_too, help, version;
 };
 
