@@ -70,6 +70,10 @@ size_t client_session_turn(struct client_session *session, uint64_t now_ns,
 /* Write what is queued. MD_ERR_AGAIN: a part is left; the session waits to be able to go on. */
 int client_session_flush(struct client_session *session, uint64_t now_ns);
 
+/* Bytes that are no frame, between two frames: for programs that play a broken peer. MD_ERR_STATE:
+ * it is not open, or frames wait to be written. MD_ERR_SYS: not all of them were taken. */
+int client_session_write_raw(struct client_session *session, const uint8_t *bytes, size_t length);
+
 /* It may change during a turn (another address, or an older version); the old one stays open until
  * the turn after, so compare and swap it in the loop after each turn. -1: call turn once a turn of
  * the loop, and sleep no longer than NET_POLL_INTERVAL_NS. */

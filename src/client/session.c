@@ -240,6 +240,16 @@ int client_session_flush(struct client_session *session, uint64_t now_ns)
     return MD_OK;
 }
 
+int client_session_write_raw(struct client_session *session, const uint8_t *bytes, size_t length)
+{
+    const struct md_slice slice = { bytes, length };
+
+    if (session->phase != PHASE_OPEN || session->write_failed || session->blocked ||
+        !rssl_outq_is_empty(rssl_channel_outq(session->channel)))
+        return MD_ERR_STATE;
+    return net_stream_write(session->stream, &slice, 1) == (int64_t)length ? MD_OK : MD_ERR_SYS;
+}
+
 /* One read; true if the channel got something to say. */
 static bool read_stream(struct client_session *session, uint64_t now_ns)
 {

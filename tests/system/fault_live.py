@@ -109,11 +109,36 @@ def command_lines(folder):
     busy.child.wait(60)
 
 
+def over_tls(folder):
+    """The same port with TLS: a client that knows the authority is played to, another is not."""
+    key, certificate = os.path.join(folder, "key.pem"), os.path.join(folder, "certificate.pem")
+    made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                           "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out",
+                           certificate, "-days", "2", "-subj", "/CN=fault", "-addext",
+                           "subjectAltName=IP:127.0.0.1"], capture_output=True, check=False)
+    assert made.returncode == 0, made.stderr
+    path = os.path.join(folder, "tls.fault")
+    with open(path, "w", encoding="ascii") as out:
+        out.write("updates 100\nexpect request within 60s\nframe packed\n"
+                  "expect connect within 60s\nexpect request within 60s\n")
+    server = [path, "-port", "0", "-E", "tls", "-tlsCertFile", certificate, "-tlsKeyFile", key]
+    client = [os.path.join(BIN, "rmdstestclient"), "-S", "{service}", "-h", "127.0.0.1", "-p",
+              "{port}", "-ct", "tls", "-tlsCaFile", certificate, "-il", "A.N", "-secs", "60"]
+    done = fault("run", *server, "--", *client)
+    assert done.returncode == 0, done
+    with open(path, "w", encoding="ascii") as out:
+        out.write("forbid login|exit for 1s\n")
+    plain = [word for word in client if word not in ("-ct", "tls", "-tlsCaFile", certificate)]
+    done = fault("run", *server, "--", *plain, "-timeout", "30")
+    assert done.returncode == 0, done
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         statements(folder)
         a_script_before_them(folder)
         command_lines(folder)
+        over_tls(folder)
 
 
 if __name__ == "__main__":

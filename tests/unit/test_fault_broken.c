@@ -89,12 +89,32 @@ static void what_is_no_update_becomes_noise(void **state)
                      FAULT_NOISE);
 }
 
+/* Each says in its header what makes it wrong. */
+static void a_frame_is_wrong_in_its_header(void **state)
+{
+    uint8_t frame[FAULT_NOISE];
+
+    (void)state;
+    for (unsigned kind = 0; kind < FAULT_FRAME_KINDS; kind++) {
+        size_t bytes = fault_break_frame((enum fault_frame)kind, frame);
+        unsigned says = (unsigned)(frame[0] << 8 | frame[1]);
+        assert_true(bytes >= 3 && bytes <= FAULT_NOISE);
+        if (kind == FAULT_FRAME_SHORT)
+            assert_true(says < 3);
+        else if (kind == FAULT_FRAME_LONG || kind == FAULT_FRAME_CUT)
+            assert_true(says > bytes);
+        else if (kind != FAULT_FRAME_NOISE)
+            assert_int_equal(says, bytes);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_refuses_what_is_broken),
         cmocka_unit_test(a_wrong_container_and_a_strange_stream_are_well_formed),
         cmocka_unit_test(what_is_no_update_becomes_noise),
+        cmocka_unit_test(a_frame_is_wrong_in_its_header),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

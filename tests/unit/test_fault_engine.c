@@ -32,7 +32,9 @@ static const char *describe(const struct fault_action *a, char *out, size_t size
 {
     switch (a->kind) {
     case FAULT_ACT_LOGIN:
-        return "login";
+        if (a->renew_ns > 0)
+            (void)snprintf(out, size, "login for %u ms", (unsigned)(a->renew_ns / MS));
+        return a->renew_ns > 0 ? out : "login";
     case FAULT_ACT_DIRECTORY:
         return "directory";
     case FAULT_ACT_SERVICE:
@@ -46,6 +48,9 @@ static const char *describe(const struct fault_action *a, char *out, size_t size
         return out;
     case FAULT_ACT_UPDATE:
         (void)snprintf(out, size, "update %s %u", a->name, a->count);
+        if (a->merged > 0)
+            (void)snprintf(out, size, "update %s %u for %u in %u ms", a->name, a->count, a->merged,
+                           a->merged_ms);
         return out;
     case FAULT_ACT_STATUS:
         (void)snprintf(out, size, "status %d %u/%u/%u%s%s", a->stream_id, a->stream_state,
@@ -53,6 +58,9 @@ static const char *describe(const struct fault_action *a, char *out, size_t size
         return out;
     case FAULT_ACT_BROKEN:
         return "broken";
+    case FAULT_ACT_FRAME:
+        (void)snprintf(out, size, "frame %u", a->choice);
+        return out;
     case FAULT_ACT_DROP:
         return "drop";
     case FAULT_ACT_LISTEN:
@@ -74,7 +82,7 @@ static bool act(void *owner, const struct fault_action *action)
     const char *what = describe(action, text, sizeof(text));
 
     (void)owner;
-    if (bed.is_full && action->kind <= FAULT_ACT_BROKEN)
+    if (bed.is_full && action->kind <= FAULT_ACT_FRAME)
         return false;
     if (what)
         bed.used += (size_t)snprintf(bed.log + bed.used, sizeof(bed.log) - bed.used, "%s%s",
@@ -344,6 +352,62 @@ static void a_full_client_misses_no_update_and_no_state(void **state)
     assert_int_equal(fault_engine_stats(bed.engine)->dropped, 1);
 }
 
+static void a_stream_is_told_when_its_updates_are_merged(void **state)
+{
+    const struct fault_event with_info = { .kind = FAULT_SEEN_REQUEST,
+                                           .stream_id = 6,
+                                           .domain = RWF_DOMAIN_MARKET_PRICE,
+                                           .service_id = 1,
+                                           .is_streaming = true,
+                                           .wants_info = true,
+                                           .name = "B" };
+
+    (void)state;
+    begin("updates 10\nmerge 4\nwait 450ms\nmerge 0\nwait 1s\n", false);
+    come_in();
+    event(FAULT_SEEN_REQUEST, 5, "A");
+    fault_engine_event(bed.engine, bed.now_ns, &with_info);
+    ordered("login; directory; image A 0/1; image B 0/1");
+    pass(440 * MS);
+    ordered("status 6 1/1/7; update B 4 for 4 in 200 ms; status 5 1/1/7; update A 4; "
+            "update B 8 for 4 in 200 ms; update A 8");
+    pass(200 * MS);
+    ordered("status 6 1/1/8; update B 9; status 5 1/1/8; update A 9");
+    assert_int_equal(fault_engine_stats(bed.engine)->merged, 12);
+}
+
+static void a_token_that_is_not_renewed_ends_the_login(void **state)
+{
+    (void)state;
+    begin("token 2s\nwait 1500ms\nwait 2s\ntoken 0s\nwait 10s\n", false);
+    come_in();
+    ordered("login for 1000 ms; directory");
+    pass(1500 * MS);
+    event(FAULT_SEEN_LOGIN, 1, "user"); /* renewed */
+    ordered("login for 1000 ms");
+    pass(1999 * MS);
+    ordered("");
+    pass(1 * MS);
+    ordered("status 1 3/2/3; drop");
+    come_in();
+    ordered("login; directory");
+    pass(5000 * MS);
+    ordered("");
+}
+
+static void a_damaged_frame_goes_to_every_client(void **state)
+{
+    (void)state;
+    begin("expect login within 1s\nframe packed\nframe cut\nwait 1s\n", false);
+    event(FAULT_SEEN_CONNECT, 0, NULL);
+    event(FAULT_SEEN_LOGIN, 1, "user");
+    ordered("login; frame 3; frame 6; drop");
+    begin("expect login within 1s\nlogin ignore\nframe short\nwait 1s\n", false);
+    event(FAULT_SEEN_CONNECT, 0, NULL);
+    event(FAULT_SEEN_LOGIN, 1, "user");
+    ordered("login; frame 0");
+}
+
 static void open_streams_are_told(void **state)
 {
     (void)state;
@@ -541,6 +605,9 @@ int main(void)
         TEST(a_connection_ends_in_the_middle_of_an_image),
         TEST(updates_are_lost_doubled_and_swapped),
         TEST(a_full_client_misses_no_update_and_no_state),
+        TEST(a_stream_is_told_when_its_updates_are_merged),
+        TEST(a_token_that_is_not_renewed_ends_the_login),
+        TEST(a_damaged_frame_goes_to_every_client),
         TEST(open_streams_are_told),
         TEST(dictionaries_change),
         TEST(an_expectation_takes_each_event_once),

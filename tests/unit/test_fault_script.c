@@ -49,11 +49,12 @@ static void a_statement_is_a_step(void **state)
                "send * broken noise\n"
                "login refuse  not \t today \n"
                "expect exit 3 within 2m\n"
-               "forbid request|close|exit X* for 1s\n");
+               "forbid request|close|exit X* for 1s\n"
+               "frame fragment\nmerge 12\ntoken 0s\n");
     assert_string_equal(script.about, "The service flaps.");
     assert_string_equal(script.correct, "It asks again. And it marks the items.");
     assert_string_equal(script.skip, "");
-    assert_int_equal(script.count, 7);
+    assert_int_equal(script.count, 10);
     const struct fault_step *step = script.steps;
     assert_int_equal(step[0].verb, FAULT_SERVICE);
     assert_int_equal(step[0].choice, FAULT_SERVICE_DOWN);
@@ -73,6 +74,9 @@ static void a_statement_is_a_step(void **state)
     assert_int_equal(step[6].kinds,
                      1u << FAULT_SEEN_REQUEST | 1u << FAULT_SEEN_CLOSE | 1u << FAULT_SEEN_EXIT);
     assert_string_equal(step[6].name, "X*");
+    assert_int_equal(step[7].choice, FAULT_FRAME_FRAGMENT);
+    assert_int_equal(step[8].number, 12);
+    assert_int_equal(step[9].verb, FAULT_TOKEN);
 }
 
 static void repeat_and_end_find_each_other(void **state)
@@ -109,6 +113,8 @@ static void an_error_names_line_and_column(void **state)
     must_fail("send A ignore\n", 1, 8, "nothing that \"send\"");
     must_fail("send A broken glass\n", 1, 15, "none of");
     must_fail("parts 0\n", 1, 7, "1 to 32");
+    must_fail("frame tall\n", 1, 7, "none of: short, long");
+    must_fail("merge 10001\n", 1, 7, "0 to 10000");
     must_fail("updates 1000001\n", 1, 9, "no number");
     must_fail("updates 99999999999999999999999\n", 1, 9, "no number");
     must_fail("disconnect\nabout too late\n", 2, 1, "before the first");

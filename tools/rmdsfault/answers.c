@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 #include "broken.h"
 #include "omm/directory.h"
@@ -59,8 +60,12 @@ static bool send_login(struct conn *conn, const struct fault_action *action)
         .allow_suspect_data = true,
         .support_post = true,
         .support_batch = 1,
+        .has_authentication = action->renew_ns > 0,
+        .authentication_text = rwf_text("by the scenario"),
     };
 
+    if (action->renew_ns > 0)
+        refresh.reissue_s = (md_clock_wall_ns() + action->renew_ns) / MD_NS_PER_S;
     omm_login_refresh_encode(&enc, &refresh);
     return send_encoded(conn, &enc);
 }
@@ -288,8 +293,11 @@ static bool send_update(struct conn *conn, const struct fault_action *action)
         .domain = action->domain,
         .stream_id = action->stream_id,
         .container = RWF_TYPE_FIELD_LIST,
-        .flags = RWF_UPDATE_HAS_SEQ_NUM,
+        .flags =
+            (uint16_t)(RWF_UPDATE_HAS_SEQ_NUM | (action->merged ? RWF_UPDATE_HAS_CONF_INFO : 0)),
         .update_type = RWF_UPDATE_QUOTE,
+        .conf_count = action->merged,
+        .conf_time_ms = action->merged_ms,
         .seq_num = action->count,
         .payload = rwf_bytes(payload, sizeof(payload)),
     };
@@ -304,6 +312,20 @@ static bool send_update(struct conn *conn, const struct fault_action *action)
     size_t length =
         fault_break((enum fault_broken)action->choice, bytes.data, bytes.length, broken);
     return send_bytes(conn, broken, length);
+}
+
+/* Behind what is queued, as it stands. A client that does not read now is disconnected: behind a
+ * part of a frame, another one would be its contents. */
+static bool send_frame(struct conn *conn, const struct fault_action *action)
+{
+    uint8_t bytes[FAULT_NOISE];
+    size_t length = fault_break_frame((enum fault_frame)action->choice, bytes);
+
+    if (conn->provider->is_silent)
+        return true;
+    conn->is_unflushed = false;
+    return conn->outq && link_flush(conn->link) == MD_OK &&
+           client_session_write_raw(link_session(conn->link), bytes, length) == MD_OK;
 }
 
 bool fault_answer(struct conn *conn, const struct fault_action *action)
@@ -321,6 +343,8 @@ bool fault_answer(struct conn *conn, const struct fault_action *action)
         return send_image(conn, action);
     case FAULT_ACT_STATUS:
         return send_status(conn, action);
+    case FAULT_ACT_FRAME:
+        return send_frame(conn, action);
     default:
         return send_update(conn, action);
     }

@@ -60,3 +60,25 @@ size_t fault_break(enum fault_broken kind, const uint8_t *message, size_t length
         return 1;
     }
 }
+
+/* The header of a frame: u16 length with itself, u8 flags: 0x02 data, 0x10 packed, 0x01 extended
+ * ones behind, of these 0x04 a further fragment, with its id. */
+size_t fault_break_frame(enum fault_frame kind, uint8_t out[FAULT_NOISE])
+{
+    static const struct {
+        size_t length;
+        uint8_t bytes[10];
+    } frames[] = {
+        [FAULT_FRAME_SHORT] = { 3, { 0, 1, 0x02 } },
+        [FAULT_FRAME_LONG] = { 8, { 0xff, 0xff, 0x02 } },
+        [FAULT_FRAME_FLAGS] = { 8, { 0, 8, 0xe0 } },
+        [FAULT_FRAME_PACKED] = { 9, { 0, 9, 0x12, 0x7f, 0xff } },
+        [FAULT_FRAME_FRAGMENT] = { 10, { 0, 10, 0x03, 0x04, 0x7e, 0xee } },
+        [FAULT_FRAME_CUT] = { 10, { 0, 100, 0x02 } },
+    };
+
+    if (kind == FAULT_FRAME_NOISE)
+        return noise(out);
+    memcpy(out, frames[kind].bytes, frames[kind].length);
+    return frames[kind].length;
+}

@@ -87,9 +87,13 @@ void fault_answer_login(struct fault_engine *engine, uint64_t now_ns,
         .data_state = RWF_DATA_SUSPECT,
         .code = RWF_CODE_NOT_ENTITLED,
         .text = engine->login_text,
+        .renew_ns = engine->token_ns / 2,
     };
 
     client->is_logged_in = engine->login == FAULT_LOGIN_ACCEPT;
+    client->login_stream = event->stream_id;
+    client->token_ends_ns =
+        client->is_logged_in && engine->token_ns ? now_ns + engine->token_ns : 0;
     if (engine->login == FAULT_LOGIN_IGNORE || (client->is_logged_in && event->no_refresh))
         return;
     if (!client->is_logged_in)
@@ -99,6 +103,47 @@ void fault_answer_login(struct fault_engine *engine, uint64_t now_ns,
     if (!client->is_logged_in && engine->login_text[0] == 0)
         action.text = "refused by the scenario";
     answer(engine, now_ns, FAULT_DELAY_LOGIN, &action);
+}
+
+/* ---- tokens ---- */
+
+/* Nobody has renewed it in time: the login ends, and the connection with it. */
+static void end_login(struct fault_engine *engine, unsigned number)
+{
+    struct client *client = &engine->clients[number];
+    const struct fault_action action = {
+        .kind = FAULT_ACT_STATUS,
+        .client = number,
+        .stream_id = client->login_stream,
+        .domain = RWF_DOMAIN_LOGIN,
+        .stream_state = RWF_STREAM_CLOSED_RECOVER,
+        .data_state = RWF_DATA_SUSPECT,
+        .code = RWF_CODE_NOT_ENTITLED,
+        .text = "the token expired, by the scenario; log in again",
+    };
+
+    client->token_ends_ns = 0;
+    fault_must(engine, &action);
+    fault_drop(engine, number);
+}
+
+void fault_tokens_run(struct fault_engine *engine, uint64_t now_ns)
+{
+    for (unsigned i = 0; i < FAULT_CLIENTS_MAX; i++) {
+        if (engine->clients[i].token_ends_ns != 0 && engine->clients[i].token_ends_ns <= now_ns)
+            end_login(engine, i);
+    }
+}
+
+uint64_t fault_tokens_deadline(const struct fault_engine *engine)
+{
+    uint64_t due_ns = FAULT_NEVER;
+
+    for (unsigned i = 0; i < FAULT_CLIENTS_MAX; i++) {
+        if (engine->clients[i].token_ends_ns != 0 && engine->clients[i].token_ends_ns < due_ns)
+            due_ns = engine->clients[i].token_ends_ns;
+    }
+    return due_ns;
 }
 
 void fault_answer_directory(struct fault_engine *engine, uint64_t now_ns,
@@ -211,6 +256,21 @@ void fault_service_order(struct fault_engine *engine, const struct fault_step *s
     (void)snprintf(service->name, sizeof(service->name), "%.63s", step->name);
     service->id = (uint16_t)engine->service_count;
     change_service(engine, service, step->choice);
+}
+
+/* A damaged frame to every client; within one of them its connection ends. */
+void fault_frame_order(struct fault_engine *engine, const struct fault_step *step)
+{
+    for (unsigned i = 0; i < FAULT_CLIENTS_MAX; i++) {
+        const struct fault_action action = { .kind = FAULT_ACT_FRAME,
+                                             .client = i,
+                                             .choice = step->choice };
+        if (!engine->clients[i].is_there)
+            continue;
+        fault_must(engine, &action);
+        if (step->choice == FAULT_FRAME_CUT)
+            fault_drop(engine, i);
+    }
 }
 
 /* Streams of dictionaries are closed: the client asks for the new version. */

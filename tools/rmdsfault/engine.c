@@ -148,6 +148,7 @@ void fault_engine_event(struct fault_engine *engine, uint64_t now_ns,
 void fault_engine_tick(struct fault_engine *engine, uint64_t now_ns)
 {
     fault_late_run(engine, now_ns);
+    fault_tokens_run(engine, now_ns);
     fault_images_run(engine, now_ns);
     fault_updates_run(engine, now_ns);
     fault_play(engine, now_ns);
@@ -167,6 +168,7 @@ uint64_t fault_engine_deadline(const struct fault_engine *engine)
         due = play->until_ns;
     else if (!play->is_over && (!engine->is_live || play->next < engine->script.count))
         return 0; /* a statement is to be carried out */
+    due = least(due, fault_tokens_deadline(engine));
     for (size_t i = 0; i < engine->late_count; i++)
         due = least(due, engine->late[i].due_ns);
     for (size_t i = 0; i < engine->open_count && engine->due_count > 0; i++)

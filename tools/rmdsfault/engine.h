@@ -36,6 +36,7 @@ struct fault_event {
     uint8_t dictionary; /* enum rwf_dictionary_type */
     uint8_t code;       /* exit: as of wait(2), 128 + signal */
     bool is_streaming, is_private, no_refresh;
+    bool wants_info;  /* an item: how many updates each one stands for */
     const char *name; /* user, item; NULL: none */
 };
 
@@ -48,6 +49,7 @@ enum fault_act {
     FAULT_ACT_UPDATE,
     FAULT_ACT_STATUS,
     FAULT_ACT_BROKEN,  /* `choice`: enum fault_broken */
+    FAULT_ACT_FRAME,   /* `choice`: enum fault_frame, behind what is queued */
     FAULT_ACT_DROP,    /* end the connection when what is queued is written */
     FAULT_ACT_LISTEN,  /* is_on */
     FAULT_ACT_SILENCE, /* is_on: read, write and accept nothing */
@@ -71,6 +73,9 @@ struct fault_action {
     uint16_t service_id;
     uint8_t domain, dictionary, choice;
     uint8_t stream_state, data_state, code; /* of a status, as the wire numbers them */
+    uint16_t merged;                        /* an update: it stands for so many; 0: for itself */
+    uint16_t merged_ms;                     /* in so long */
+    uint64_t renew_ns; /* a login: so long from now on its token is to be renewed; 0: never */
     bool is_on, is_new, is_streaming, is_private, is_solicited;
     uint16_t line;    /* of the statement */
     const char *name; /* of the item */
@@ -94,6 +99,7 @@ struct fault_engine_config {
 struct fault_engine_stats {
     uint64_t updates, lost, doubled, swapped; /* of streams */
     uint64_t refused;                         /* streams, answers or rules that had no room */
+    uint64_t merged;                          /* updates that went into another one */
     uint64_t full;                            /* updates that waited for a client */
     uint64_t dropped;                         /* clients with no room for what must be sent */
 };

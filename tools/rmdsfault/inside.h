@@ -18,6 +18,7 @@ struct stream {
     uint16_t service_id;
     uint8_t domain;
     bool has_image, is_streaming, is_private, is_half, is_solicited;
+    bool wants_info, is_merged; /* it was told that updates are merged */
     char name[FAULT_NAME_MAX + 1];
 };
 
@@ -25,6 +26,8 @@ struct client {
     bool is_there, is_logged_in, has_directory;
     int32_t directory_stream;
     uint32_t directory_filter;
+    int32_t login_stream;
+    uint64_t token_ends_ns;       /* 0: never */
     int32_t dictionary_stream[3]; /* by type; 0: not open */
 };
 
@@ -85,7 +88,8 @@ struct fault_engine {
     uint64_t delay_ns[FAULT_DELAYED];
     uint64_t gap_ns;
     uint32_t parts;
-    uint32_t rate, lose, twice, swap;
+    uint32_t rate, lose, twice, swap, merge;
+    uint64_t token_ns; /* so long a login is good; 0: for ever */
     uint64_t update_ns, ticked_ns;
 
     struct late late[FAULT_LATE_MAX];
@@ -115,6 +119,9 @@ void fault_answer_directory(struct fault_engine *engine, uint64_t now_ns,
 void fault_answer_dictionary(struct fault_engine *engine, uint64_t now_ns,
                              const struct fault_event *event);
 void fault_late_run(struct fault_engine *engine, uint64_t now_ns);
+void fault_tokens_run(struct fault_engine *engine, uint64_t now_ns);
+uint64_t fault_tokens_deadline(const struct fault_engine *engine);
+void fault_frame_order(struct fault_engine *engine, const struct fault_step *step);
 void fault_service_order(struct fault_engine *engine, const struct fault_step *step);
 void fault_dictionary_order(struct fault_engine *engine, const struct fault_step *step);
 

@@ -167,6 +167,12 @@ static void set_value(struct fault_engine *engine, uint64_t now_ns, const struct
     case FAULT_SWAP:
         engine->swap = step->number;
         break;
+    case FAULT_MERGE:
+        engine->merge = step->number;
+        break;
+    case FAULT_TOKEN:
+        engine->token_ns = step->duration_ns;
+        break;
     case FAULT_UPDATES:
         engine->rate = step->number;
         engine->update_ns = now_ns + (step->number ? SECOND_NS / step->number : 0);
@@ -204,6 +210,9 @@ static void order(struct fault_engine *engine, uint64_t now_ns, const struct fau
         break;
     case FAULT_DICTIONARY:
         fault_dictionary_order(engine, step);
+        break;
+    case FAULT_FRAME:
+        fault_frame_order(engine, step);
         break;
     case FAULT_DISCONNECT:
         drop_all(engine);

@@ -123,6 +123,7 @@ static void on_item(struct conn *conn, const struct rwf_msg *msg)
     event.is_streaming = request.is_streaming;
     event.is_private = request.is_private;
     event.no_refresh = request.no_refresh;
+    event.wants_info = request.conf_info_in_updates;
     if (!request.is_batch) {
         copy_name(name, request.key.name);
         tell(conn, &event);

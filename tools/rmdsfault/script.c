@@ -28,6 +28,8 @@ static const char *const answer_words[] = {
 };
 static const char *const broken_words[] = { "truncated", "header", "class", "container", "count",
                                             "length",    "stream", "noise", "tiny",      NULL };
+static const char *const frame_words[] = { "short",    "long",  "flags", "packed",
+                                           "fragment", "noise", "cut",   NULL };
 static const char *const seen_words[] = { "connect",   "disconnect", "login",   "logout",
                                           "directory", "dictionary", "request", "reissue",
                                           "close",     "post",       "ping",    "exit",
@@ -55,6 +57,8 @@ static const struct grammar {
     [FAULT_FORBID] = { "forbid", "sd", NULL, 0, 0,
                        "forbid EVENT|... [NAME] [times N] for DURATION" },
     [FAULT_FORGET] = { "forget", "", NULL, 0, 0, "forget" },
+    [FAULT_FRAME] = { "frame", "c", frame_words, 0, 0,
+                      "frame short|long|flags|packed|fragment|noise|cut" },
     [FAULT_GAP] = { "gap", "d", NULL, 0, 0, "gap DURATION" },
     [FAULT_ITEM] = { "item", "na", NULL, 0, 0,
                      "item NAME image|ignore|half|stale|closed|recover|not-found|not-entitled|"
@@ -63,6 +67,7 @@ static const struct grammar {
     [FAULT_LOGIN] = { "login", "ct", login_words, 0, 0,
                       "login accept|refuse|recover|ignore [TEXT]" },
     [FAULT_LOSE] = { "lose", "u", NULL, 0, FAULT_RATE_MAX, "lose N" },
+    [FAULT_MERGE] = { "merge", "u", NULL, 0, FAULT_MERGE_MAX, "merge N" },
     [FAULT_PARTS] = { "parts", "u", NULL, 1, FAULT_PARTS_MAX, "parts N" },
     [FAULT_REPEAT] = { "repeat", "u", NULL, 1, FAULT_REPEAT_MAX, "repeat N" },
     [FAULT_SAY] = { "say", "t", NULL, 0, 0, "say TEXT" },
@@ -73,6 +78,7 @@ static const struct grammar {
                         "service NAME up|down|busy|gone|stale|ok" },
     [FAULT_SILENCE] = { "silence", "c", switch_words, 0, 0, "silence on|off" },
     [FAULT_SWAP] = { "swap", "u", NULL, 0, FAULT_RATE_MAX, "swap N" },
+    [FAULT_TOKEN] = { "token", "d", NULL, 0, 0, "token DURATION" },
     [FAULT_UPDATES] = { "updates", "u", NULL, 0, FAULT_RATE_MAX, "updates RATE" },
     [FAULT_WAIT] = { "wait", "d", NULL, 0, 0, "wait DURATION" },
 };
@@ -90,7 +96,7 @@ const char *fault_seen_name(enum fault_seen kind)
 
 const char *fault_script_help(void)
 {
-    static char text[2048];
+    static char text[4096];
     size_t used = 0;
 
     for (size_t i = 0; i < VERBS && used < sizeof(text); i++)

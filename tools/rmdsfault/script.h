@@ -17,6 +17,7 @@
 #define FAULT_REPEAT_MAX   10000u
 #define FAULT_RATE_MAX     1000000u
 #define FAULT_PARTS_MAX    32u
+#define FAULT_MERGE_MAX    10000u
 #define FAULT_DURATION_MAX (3600ull * 1000000000ull)
 
 /* Exit codes beside those of enum md_exit. */
@@ -35,11 +36,13 @@ enum fault_verb {
     FAULT_EXPECT,
     FAULT_FORBID,
     FAULT_FORGET,
+    FAULT_FRAME,
     FAULT_GAP,
     FAULT_ITEM,
     FAULT_LISTEN,
     FAULT_LOGIN,
     FAULT_LOSE,
+    FAULT_MERGE,
     FAULT_PARTS,
     FAULT_REPEAT,
     FAULT_SAY,
@@ -47,6 +50,7 @@ enum fault_verb {
     FAULT_SERVICE,
     FAULT_SILENCE,
     FAULT_SWAP,
+    FAULT_TOKEN,
     FAULT_UPDATES,
     FAULT_WAIT,
 };
@@ -100,6 +104,17 @@ enum fault_broken {
     FAULT_BROKEN_TINY,
 };
 #define FAULT_BROKEN_KINDS 9
+/* Frames of the transport that no reader can take. */
+enum fault_frame {
+    FAULT_FRAME_SHORT,    /* shorter than its own header */
+    FAULT_FRAME_LONG,     /* longer than any that was agreed on */
+    FAULT_FRAME_FLAGS,    /* of no kind */
+    FAULT_FRAME_PACKED,   /* a message in it reaches beyond its end */
+    FAULT_FRAME_FRAGMENT, /* the middle of a message that has no beginning */
+    FAULT_FRAME_NOISE,
+    FAULT_FRAME_CUT, /* the connection ends within it */
+};
+#define FAULT_FRAME_KINDS 7
 
 /* What a client does, as `expect` and `forbid` name it. */
 enum fault_seen {

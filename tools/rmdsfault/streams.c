@@ -40,6 +40,7 @@ static struct stream *add(struct fault_engine *engine, const struct fault_event 
         .domain = event->domain,
         .is_streaming = event->is_streaming,
         .is_private = event->is_private,
+        .wants_info = event->wants_info,
     };
     (void)snprintf(stream->name, sizeof(stream->name), "%s", event->name);
     if (md_table_put(engine->table, &stream->key, sizeof(stream->key), stream) != MD_OK)
@@ -324,12 +325,55 @@ static bool is_one_in(uint32_t n, uint32_t count)
     return n > 0 && count % n == 0;
 }
 
+/* A stream is told when its updates begin to be merged, and when no more. False: it is gone. */
+static bool tell_merging(struct fault_engine *engine, struct stream *stream, bool is_merged)
+{
+    struct fault_action action = about(stream, FAULT_ACT_STATUS);
+
+    if (stream->is_merged == is_merged)
+        return true;
+    stream->is_merged = is_merged;
+    action.stream_state = RWF_STREAM_OPEN;
+    action.data_state = RWF_DATA_OK;
+    action.code = is_merged ? RWF_CODE_JIT_CONFLATION_STARTED : RWF_CODE_REALTIME_RESUMED;
+    action.text =
+        is_merged ? "updates are merged, by the scenario" : "every update again, by the scenario";
+    fault_must(engine, &action);
+    return engine->clients[action.client].is_there;
+}
+
+/* One that stands for several; all of them are in turn. */
+static bool send_merged(struct fault_engine *engine, struct stream *stream)
+{
+    struct fault_action action = about(stream, FAULT_ACT_UPDATE);
+    uint64_t took_ms = engine->rate ? 1000ull * engine->open_count / engine->rate : 0;
+
+    action.count = stream->count + engine->merge;
+    if (stream->wants_info) {
+        action.merged = (uint16_t)engine->merge;
+        action.merged_ms = took_ms < UINT16_MAX ? (uint16_t)took_ms : UINT16_MAX;
+    }
+    if (!engine->act(engine->owner, &action)) {
+        engine->stats.full++;
+        return false;
+    }
+    stream->count = action.count;
+    engine->stats.updates++;
+    engine->stats.merged += engine->merge - 1;
+    return true;
+}
+
 /* False: the client's output is full, and nothing has changed. */
 static bool send_update(struct fault_engine *engine, struct stream *stream)
 {
     struct fault_action action = about(stream, FAULT_ACT_UPDATE);
     uint32_t count = stream->count + 1;
     bool is_swapped = is_one_in(engine->swap, count);
+
+    if (!tell_merging(engine, stream, engine->merge > 1))
+        return true;
+    if (engine->merge > 1)
+        return send_merged(engine, stream);
 
     if (is_one_in(engine->lose, count)) {
         stream->count = count;
