@@ -47,13 +47,17 @@ struct rec_facts {
  * MD_ERR_MALFORMED: no block of it is whole; MD_ERR_NOMEM; or what `read` said of the first bytes.
  * A file that was not ended is walked through, from block to block, and behind damage to the next
  * block. `walks`: also one that was.
+ *
+ * Several files are those of a series, in the order of their parts, as one recording. A file that
+ * is missing between two is a hole, by the numbers of its chunks.
  */
-int rec_reader_open(const struct rec_source *source, bool walks, struct rec_reader **out);
-/* The files of a series, in the order of their parts, as one recording. A file that is missing
- * between two is a hole, by the numbers of its chunks. REC_SERIES_MAX files at most. */
-#define REC_SERIES_MAX 65536u
 int rec_reader_open_series(const struct rec_source *sources, size_t count, bool walks,
                            struct rec_reader **out);
+static inline int rec_reader_open(const struct rec_source *source, bool walks,
+                                  struct rec_reader **out)
+{
+    return rec_reader_open_series(source, 1, walks, out);
+}
 /* Which series a file belongs to, and as which part. MD_ERR_MALFORMED: its first block is damaged.
  */
 int rec_source_series(const struct rec_source *source, uint64_t *series, uint32_t *part);

@@ -188,11 +188,6 @@ static int load(struct rec_reader *reader, bool walks)
     return rc;
 }
 
-int rec_reader_open(const struct rec_source *source, bool walks, struct rec_reader **out)
-{
-    return rec_reader_open_series(source, 1, walks, out);
-}
-
 int rec_reader_open_series(const struct rec_source *sources, size_t count, bool walks,
                            struct rec_reader **out)
 {

@@ -561,7 +561,7 @@ static void images_come_before_too_much_has_to_be_read(void **state)
             assert_non_null(rec_folder_image(folder, w.numbers[item]));
     }
     assert_true(w.span_count > 30); /* of 1 MiB each */
-    assert_true(most <= 10);
+    assert_true(most <= 6);
     rec_folder_destroy(folder);
     rec_reader_close(reader);
     world_fini(&w);
