@@ -62,6 +62,7 @@ LONG_FUNCTIONS = {
 
 # Functions that only tests, simulators and benchmarks call.
 FOR_TESTS = {
+    "rec_reader_open": "of one file: programs open a series, which may have one",
     "mf_reason_name": "marketfeed_vectors and who converts by the library name reasons",
     "cache_image_bytes": "test_cache: what an image takes",
     "client_context_pool": "test_client_idle: buffers go back",
