@@ -120,6 +120,21 @@ static void flush_all(struct p2ps_worker *worker)
     md_trace_end(MD_TRACE_WRITTEN);
 }
 
+/* What was given to consumers of each update goes out before merged updates are made. */
+static void settle(struct p2ps_worker *worker, uint64_t now_ns)
+{
+    bool is_timed = worker->tuning.flush_interval_ns != 0;
+    bool was_pacing = p2ps_core_is_pacing(worker->core);
+
+    if (!is_timed && p2ps_core_is_pace_due(worker->core, now_ns))
+        flush_all(worker);
+    p2ps_core_settle(worker->core, now_ns);
+    if (is_timed && (!was_pacing || p2ps_core_is_pacing(worker->core)))
+        p2ps_core_flush_full(worker->core);
+    else
+        flush_all(worker);
+}
+
 static int work(void *owner)
 {
     struct p2ps_worker *worker = owner;
@@ -135,19 +150,15 @@ static int work(void *owner)
     done = poll_backbone(worker);
     p2ps_worker_look_behind(worker, now_ns);
     poll_mounts(worker);
-    if (now_ns >= p2ps_core_deadline(worker->core)) {
+    if (now_ns >= p2ps_core_tick_deadline(worker->core)) {
         p2ps_core_tick(worker->core, now_ns, worker->empty_networks);
         worker->empty_networks = 0;
     }
-    p2ps_core_settle(worker->core, now_ns);
+    settle(worker, now_ns);
     atomic_store_explicit(&worker->login_count, p2ps_core_stats(worker->core)->logins_now,
                           memory_order_relaxed);
     atomic_store_explicit(&worker->ws_login_count, p2ps_core_long_logins(worker->core),
                           memory_order_relaxed);
-    if (worker->tuning.flush_interval_ns)
-        p2ps_core_flush_full(worker->core);
-    else
-        flush_all(worker);
     for (unsigned i = 0; i < worker->config.core.network_count; i++)
         attach_flush(worker->networks[i].attach);
     reap(worker);
@@ -181,8 +192,10 @@ static void on_flush_timer(void *owner)
 {
     struct p2ps_worker *worker = owner;
 
-    if (!is_leaving(worker))
-        flush_all(worker);
+    if (is_leaving(worker))
+        return;
+    flush_all(worker);
+    p2ps_core_pace(worker->core, md_loop_now(worker->loop));
 }
 
 /* From here on the core is left alone: it knows clients of whom we have taken leave. */
@@ -300,6 +313,7 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
     p2ps_core_rates_set(worker->core, &tuning->rates);
     p2ps_core_record_level_set(worker->core, tuning->record_level);
     set_ceilings(worker);
+    p2ps_core_pace_waits(worker->core, tuning->flush_interval_ns != 0);
     worker->config.channel.packing = tuning->packing;
     if (tuning->flush_interval_ns)
         md_loop_timer_every(worker->flush_timer, tuning->flush_interval_ns);

@@ -82,6 +82,24 @@ void cache_rules_set(struct cache *cache, const struct cache_ripples *ripples, b
  */
 int cache_apply(struct cache *cache, struct cache_image **image, struct rwf_bytes message);
 
+/* Fields of an image that updates have changed, by their place in its list: a bit for each. Places
+ * last until the next refresh. */
+#define CACHE_CHANGED_MAX 256u
+struct cache_changed {
+    uint64_t bits[CACHE_CHANGED_MAX / 64];
+};
+
+/* The image is a whole list in which `more` fields could come to those that are there, and all of
+ * them be noted. */
+bool cache_image_can_note(const struct cache_image *image, size_t more);
+/* The same as cache_apply(), of an update that was decoded, to an image that can note its fields:
+ * those that it changes are added to *changed, with those that take over old values. */
+int cache_apply_noted(struct cache *cache, struct cache_image **image, const struct rwf_msg *update,
+                      struct cache_changed *changed);
+/* The list of these fields, as they are now. MD_ERR_FULL: it is longer than `size`. */
+int cache_image_changed(const struct cache_image *image, const struct cache_changed *changed,
+                        uint8_t *out, size_t size, size_t *length);
+
 /* A whole image that contains everything applied: it may be given out. NULL is not valid. */
 bool cache_image_is_valid(const struct cache_image *image);
 

@@ -41,6 +41,16 @@ struct conflate_config {
 int conflate_create(const struct conflate_config *config, struct conflate **out);
 void conflate_destroy(struct conflate *c); /* NULL is allowed */
 
+/* What the head of a merged update says of its run, but for count and time. */
+struct conflate_head {
+    uint32_t seq_num;
+    uint32_t time_ms; /* that the run has taken */
+    uint16_t flags;   /* but for those of conflation and ripples */
+    uint8_t domain;
+    uint8_t update_type;
+    bool ripples; /* an update of the run does */
+};
+
 /* The pending update of an item. All zero but for the caller's members is empty. */
 struct conflate_pending {
     uint8_t *bytes;   /* the caller's */
@@ -98,6 +108,25 @@ static inline void conflate_clear(struct conflate_pending *pending)
  */
 bool conflate_out(struct conflate *c, const struct conflate_pending *pending,
                   struct rwf_bytes image, struct rwf_bytes *out);
+
+/*
+ * For a caller that keeps the image and notes itself which fields a run has changed in it: then an
+ * update costs its head alone. The pending update has its first update as `bytes`, which the caller
+ * puts there, and goes out as it is while it is alone; then as conflate_run_write() makes it.
+ */
+
+/* How many fields an update of a field list has; 0: it cannot be in a run, as when it cannot be told
+ * whether a content is a part of a string. */
+unsigned conflate_run_fields(const struct conflate *c, const struct rwf_msg *update);
+/* `first` is in `pending` now. */
+void conflate_run_begin(struct conflate_pending *pending, struct conflate_head *head,
+                        const struct rwf_msg *first, uint64_t now_ns);
+/* False: `fresh` is not of this run, and nothing has changed. */
+bool conflate_run_add(struct conflate_pending *pending, struct conflate_head *head,
+                      const struct rwf_msg *fresh, uint64_t now_ns);
+/* The run with these fields, an encoded field list. An RWF_ERR_. */
+int conflate_run_write(const struct conflate_pending *pending, const struct conflate_head *head,
+                       struct rwf_bytes fields, struct rwf_encoder *enc);
 
 /*
  * One update of a field list with everything that it changes in the image: ripple targets written

@@ -194,7 +194,7 @@ void p2ps_core_destroy(struct p2ps_core *core)
     free(core->waits);
     p2ps_backlog_destroy(core);
     p2ps_paces_destroy(core);
-    conflate_destroy(core->merger);
+    p2ps_merge_destroy(core);
     free(core->spell_buffer);
     p2ps_trail_destroy(core);
     free(core->items);
@@ -315,7 +315,7 @@ void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns)
     p2ps_turn_sweep(core);
 }
 
-uint64_t p2ps_core_deadline(const struct p2ps_core *core)
+uint64_t p2ps_core_tick_deadline(const struct p2ps_core *core)
 {
     bool is_busy = p2ps_core_has_work(core) || p2ps_lag_has_work(core);
     uint64_t deadline = is_busy ? 0 : core->sweep_ns;
@@ -330,13 +330,18 @@ uint64_t p2ps_core_deadline(const struct p2ps_core *core)
         deadline = core->forget_ns;
     if (p2ps_lag_deadline(core) < deadline)
         deadline = p2ps_lag_deadline(core);
-    if (p2ps_pace_deadline(core) < deadline)
-        deadline = p2ps_pace_deadline(core);
     for (unsigned i = 0; i < core->config.network_count; i++) {
         uint64_t sink = rrmp_sink_deadline(core->sinks[i]);
         deadline = sink < deadline ? sink : deadline;
     }
     return deadline;
+}
+
+uint64_t p2ps_core_deadline(const struct p2ps_core *core)
+{
+    uint64_t tick = p2ps_core_tick_deadline(core), pace = p2ps_pace_deadline(core);
+
+    return pace < tick ? pace : tick;
 }
 
 void p2ps_core_entitle_again(struct p2ps_core *core, uint64_t now_ns)

@@ -284,7 +284,16 @@ void p2ps_core_backbone(struct p2ps_core *core, unsigned network, uint64_t now_n
  */
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks);
 uint64_t p2ps_core_deadline(const struct p2ps_core *core);
+/* The same, but for merged updates: these need p2ps_core_settle() alone. */
+uint64_t p2ps_core_tick_deadline(const struct p2ps_core *core);
 void p2ps_core_settle(struct p2ps_core *core, uint64_t now_ns);
+/* Merged updates go out next: what others were given may be flushed before. */
+bool p2ps_core_is_pace_due(const struct p2ps_core *core, uint64_t now_ns);
+/* A shell that flushes by a timer: merged updates wait for it, until p2ps_core_pace() says that
+ * those of now may go. They do so in the next turns, until p2ps_core_is_pacing() ends. */
+void p2ps_core_pace_waits(struct p2ps_core *core, bool waits);
+void p2ps_core_pace(struct p2ps_core *core, uint64_t now_ns);
+bool p2ps_core_is_pacing(const struct p2ps_core *core);
 /* So many bytes of the inbound ring of a network, of `max` at which the worker is lapped, wait to
  * be read. Behind a quarter of them all updates are merged, until it has caught up. */
 void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint64_t max);

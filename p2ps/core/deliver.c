@@ -9,6 +9,7 @@
 #include "directory.h"
 #include "entitle.h"
 #include "entries.h"
+#include "fetch.h"
 #include "generic.h"
 #include "image.h"
 #include "item.h"
@@ -369,21 +370,34 @@ void p2ps_deliver_paced(struct p2ps_core *core)
 
 static void deliver_update(struct p2ps_core *core, const struct rrmp_sink_event *event)
 {
+    struct p2ps_pace_update paced;
     struct p2ps_record record;
     struct rwf_bytes perm;
 
     core->stats.updates_in++;
-    uint16_t held = core->is_paced ? p2ps_pace_update(core, event, put_paced) : 0;
+    paced.held = 0;
+    paced.is_noted = false;
+    if (core->is_paced)
+        p2ps_pace_update(core, event, put_paced, &paced);
+    bool is_for_none = paced.held && !(event->to & RRMP_SINK_TO_WAIT) &&
+                       p2ps_pace_holds_all(core, (uint32_t)event->user, paced.held);
+    if (paced.is_noted && is_for_none) {
+        p2ps_pace_apply(core, (uint32_t)event->user, &paced);
+        return;
+    }
     if (!p2ps_record_start(core, event, &record))
         return;
-    core->pace_skips = held;
+    core->pace_skips = paced.held;
     bool is_judged = p2ps_entitle_update(core, &record, &perm);
-    if (core->merging_now && !(held & 1u)) /* behind: all wait in one place of the item */
+    if (core->merging_now && !(paced.held & 1u)) /* behind: all wait in one place of the item */
         p2ps_slow_spell(core, &record, false);
-    p2ps_image_update(core, event, &record, is_judged);
+    if (paced.is_noted)
+        p2ps_pace_apply(core, record.item, &paced);
+    else
+        p2ps_image_update(core, event, &record, is_judged);
     if (p2ps_entries_are_locked(core, &record))
         put_in_sets(core, event, &record, judge_update, put_part);
-    else if (event->to & RRMP_SINK_TO_WAIT || !p2ps_pace_holds_all(core, record.item, held))
+    else if (!is_for_none)
         put_update(core, event, &record, is_judged, perm);
     core->pace_skips = 0;
 }
@@ -568,21 +582,6 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
     }
 }
 
-/* The events of a batch are of as many items, and no cache holds all items: all they need is
- * fetched at once, not one by one. */
-static void fetch_items(const struct p2ps_core *core, const struct rrmp_sink_event *events,
-                        size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].kind == RRMP_SINK_MESSAGE)
-            __builtin_prefetch(&core->items[(uint32_t)events[i].user]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        if (events[i].kind == RRMP_SINK_MESSAGE && events[i].user < core->item_room)
-            __builtin_prefetch(core->items[(uint32_t)events[i].user].watches);
-    }
-}
-
 void p2ps_deliver_events(struct p2ps_core *core)
 {
     struct rrmp_sink_event events[EVENTS_MAX];
@@ -591,7 +590,7 @@ void p2ps_deliver_events(struct p2ps_core *core)
     for (unsigned network = 0; network < core->config.network_count; network++) {
         while ((count = rrmp_sink_event(core->sinks[network], events, EVENTS_MAX)) > 0) {
             p2ps_service_asked_forget(core);
-            fetch_items(core, events, count);
+            p2ps_fetch_items(core, events, count);
             for (size_t i = 0; i < count; i++)
                 deliver_event(core, network, &events[i]);
         }

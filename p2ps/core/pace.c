@@ -7,33 +7,12 @@
 #include "base/check.h"
 #include "base/err.h"
 #include "base/prng.h"
-#include "base/wheel.h"
-#include "merge.h"
+#include "core.h"
+#include "places.h"
 
-#define MS          1000000ull
-#define TURN_PLACES 4096u /* whose pending updates go out in one turn */
-
-struct place {
-    struct md_wheel_timer timer; /* JIT: its links in the list of the turn */
-    uint32_t item;
-    uint32_t next; /* of the item; MD_NIL: none */
-    uint32_t watch_count;
-    uint8_t pace;
-    bool has_ahead; /* a watch has got what is pending with its image */
-    struct conflate_pending pending;
-};
-
-struct p2ps_pacing {
-    struct md_slots slots;
-    struct md_wheel wheel;
-    uint32_t jit_first; /* with something pending for the end of this turn */
-    uint32_t *of;       /* by item: its first place, or MD_NIL */
-    uint32_t of_room;
-    size_t memory;
-    size_t table_memory;  /* of `memory`, there without a place */
-    uint32_t lag_pending; /* updates of watches without a rate */
-    bool is_busy;         /* places that lose their last watch stay until it is over */
-};
+#define MS         1000000ull
+#define TURN_COST  2048u /* of what goes out in one turn, some 100 us: one for each watch, */
+#define PLACE_COST 16u   /* and this for the update that they get */
 
 /* ---- life ---- */
 
@@ -54,18 +33,6 @@ int p2ps_paces_create(struct p2ps_core *core)
     return MD_OK;
 }
 
-static struct place *place_at(const struct p2ps_pacing *pacing, uint32_t number)
-{
-    return number == MD_NIL ? NULL : md_slots_at(&pacing->slots, number);
-}
-
-static uint32_t first_of(const struct p2ps_core *core, uint32_t item)
-{
-    const struct p2ps_pacing *pacing = core->pacing;
-
-    return pacing && item < pacing->of_room ? pacing->of[item] : MD_NIL;
-}
-
 void p2ps_paces_destroy(struct p2ps_core *core)
 {
     struct p2ps_pacing *pacing = core->pacing;
@@ -73,8 +40,8 @@ void p2ps_paces_destroy(struct p2ps_core *core)
     if (!pacing)
         return;
     for (uint32_t item = 0; item < pacing->of_room; item++) {
-        for (const struct place *p = place_at(pacing, pacing->of[item]); p;
-             p = place_at(pacing, p->next))
+        for (const struct place *p = p2ps_place_at(pacing, pacing->of[item]); p;
+             p = p2ps_place_at(pacing, p->next))
             free(p->pending.bytes);
     }
     md_slots_fini(&pacing->slots);
@@ -93,7 +60,7 @@ static bool is_jit(const struct p2ps_core *core, const struct place *place)
 
 static void list_in_turn(struct p2ps_pacing *pacing, struct place *place, uint32_t number)
 {
-    struct place *first = place_at(pacing, pacing->jit_first);
+    struct place *first = p2ps_place_at(pacing, pacing->jit_first);
 
     place->timer = (struct md_wheel_timer){ .next = pacing->jit_first, .prev = MD_NIL };
     if (first)
@@ -103,8 +70,8 @@ static void list_in_turn(struct p2ps_pacing *pacing, struct place *place, uint32
 
 static void unlist(struct p2ps_pacing *pacing, const struct place *place)
 {
-    struct place *prev = place_at(pacing, place->timer.prev);
-    struct place *next = place_at(pacing, place->timer.next);
+    struct place *prev = p2ps_place_at(pacing, place->timer.prev);
+    struct place *next = p2ps_place_at(pacing, place->timer.next);
 
     if (prev)
         prev->timer.next = place->timer.next;
@@ -126,7 +93,7 @@ static uint64_t next_turn(const struct p2ps_core *core, const struct place *plac
     return core->now_ns + interval_ns - since_ns;
 }
 
-static void begin_pending(struct p2ps_core *core, struct place *place, uint32_t number)
+void p2ps_place_begin(struct p2ps_core *core, struct place *place, uint32_t number)
 {
     core->stats.pending_updates_now++;
     core->pacing->lag_pending += place->pace == P2PS_PACE_NONE;
@@ -142,6 +109,7 @@ static void end_pending(struct p2ps_core *core, struct place *place, uint32_t nu
     if (place->pending.length == 0)
         return;
     conflate_clear(&place->pending);
+    place->run.is_on = false;
     core->stats.pending_updates_now--;
     core->pacing->lag_pending -= place->pace == P2PS_PACE_NONE;
     core->services[core->items[place->item].service].pending--;
@@ -182,15 +150,14 @@ static bool make_room(struct p2ps_pacing *pacing, uint32_t item)
 
 static struct place *find(const struct p2ps_core *core, uint32_t item, uint8_t pace)
 {
-    struct place *place = place_at(core->pacing, first_of(core, item));
+    struct place *place = p2ps_place_at(core->pacing, p2ps_place_first(core, item));
 
     while (place && place->pace != pace)
-        place = place_at(core->pacing, place->next);
+        place = p2ps_place_at(core->pacing, place->next);
     return place;
 }
 
-/* NULL: no memory. */
-static struct place *place_of(struct p2ps_core *core, uint32_t item, uint8_t pace)
+struct place *p2ps_place_of(struct p2ps_core *core, uint32_t item, uint8_t pace)
 {
     struct p2ps_pacing *pacing = core->pacing;
     struct place *place = find(core, item, pace);
@@ -200,7 +167,7 @@ static struct place *place_of(struct p2ps_core *core, uint32_t item, uint8_t pac
     uint32_t number = make_room(pacing, item) ? md_slots_take(&pacing->slots) : MD_NIL;
     if (number == MD_NIL)
         return NULL;
-    place = place_at(pacing, number);
+    place = p2ps_place_at(pacing, number);
     place->item = item;
     place->pace = pace;
     place->pending.has_info = true; /* forms show it to those that ask */
@@ -214,31 +181,23 @@ int p2ps_pace_join(struct p2ps_core *core, uint32_t item, uint8_t pace)
 {
     if (pace == P2PS_PACE_NONE)
         return MD_OK;
-    struct place *place = place_of(core, item, pace);
+    struct place *place = p2ps_place_of(core, item, pace);
     if (!place)
         return MD_ERR_NOMEM;
     place->watch_count++;
     return MD_OK;
 }
 
-/* That of a rate has watches; the one of all others has a pending update, or gets one. */
-static bool is_needed(const struct p2ps_core *core, const struct place *place)
-{
-    return place->watch_count > 0 ||
-           (place->pace == P2PS_PACE_NONE && (core->lag.is_on || place->pending.length > 0));
-}
-
-/* Gives back the places of the item that are not needed; `is_over`: all of them. */
-static void trim(struct p2ps_core *core, uint32_t item, bool is_over)
+void p2ps_places_trim(struct p2ps_core *core, uint32_t item, bool is_over)
 {
     struct p2ps_pacing *pacing = core->pacing;
     uint32_t *link = &pacing->of[item];
 
     while (*link != MD_NIL) {
         uint32_t number = *link;
-        struct place *place = place_at(pacing, number);
+        struct place *place = p2ps_place_at(pacing, number);
 
-        if (!is_over && is_needed(core, place)) {
+        if (!is_over && p2ps_place_is_needed(core, place)) {
             link = &place->next;
             continue;
         }
@@ -255,19 +214,19 @@ void p2ps_pace_leave(struct p2ps_core *core, uint32_t item, uint8_t pace)
         return;
     find(core, item, pace)->watch_count--;
     if (!core->pacing->is_busy)
-        trim(core, item, false);
+        p2ps_places_trim(core, item, false);
 }
 
 void p2ps_pace_tidy(struct p2ps_core *core, uint32_t item)
 {
-    if (first_of(core, item) != MD_NIL)
-        trim(core, item, false);
+    if (p2ps_place_first(core, item) != MD_NIL)
+        p2ps_places_trim(core, item, false);
 }
 
 void p2ps_pace_end(struct p2ps_core *core, uint32_t item)
 {
-    if (first_of(core, item) != MD_NIL)
-        trim(core, item, true);
+    if (p2ps_place_first(core, item) != MD_NIL)
+        p2ps_places_trim(core, item, true);
 }
 
 bool p2ps_pace_move(struct p2ps_core *core, uint32_t item, struct p2ps_watch *w, uint8_t pace)
@@ -307,8 +266,8 @@ static void forget_ahead(struct p2ps_core *core, struct place *place)
     }
 }
 
-/* The image is that of the newest update of the run: what comes for the item sends it before. */
-static void send(struct p2ps_core *core, struct place *place, uint32_t number, p2ps_pace_put_fn put)
+void p2ps_place_send(struct p2ps_core *core, struct place *place, uint32_t number,
+                     p2ps_pace_put_fn put)
 {
     bool was_busy = core->pacing->is_busy;
     struct rwf_bytes update;
@@ -317,8 +276,7 @@ static void send(struct p2ps_core *core, struct place *place, uint32_t number, p
         return;
     core->pacing->is_busy = true;
     core->pace_skips = (uint16_t) ~(1u << place->pace);
-    if (!conflate_out(core->merger, &place->pending, p2ps_merge_image(&core->items[place->item]),
-                      &update))
+    if (!p2ps_merge_out(core, &core->items[place->item], &place->pending, &place->run, &update))
         update = rwf_bytes(NULL, 0);
     put(core, place->item, update);
     core->pace_skips = 0;
@@ -333,13 +291,13 @@ static void send(struct p2ps_core *core, struct place *place, uint32_t number, p
 void p2ps_pace_flush(struct p2ps_core *core, uint32_t item, p2ps_pace_put_fn put)
 {
     struct p2ps_pacing *pacing = core->pacing;
-    uint32_t number = first_of(core, item);
+    uint32_t number = p2ps_place_first(core, item);
 
     if (number == MD_NIL)
         return;
-    for (; number != MD_NIL; number = place_at(pacing, number)->next)
-        send(core, place_at(pacing, number), number, put);
-    trim(core, item, false);
+    for (; number != MD_NIL; number = p2ps_place_at(pacing, number)->next)
+        p2ps_place_send(core, p2ps_place_at(pacing, number), number, put);
+    p2ps_places_trim(core, item, false);
 }
 
 void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace_put_fn put)
@@ -351,125 +309,85 @@ void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace
     }
 }
 
-void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
+/* A place whose turn has come; MD_NIL: none. */
+static uint32_t next_due(struct p2ps_core *core)
 {
     struct p2ps_pacing *pacing = core->pacing;
 
-    for (unsigned i = 0; i < TURN_PLACES && core->is_paced; i++) {
-        uint32_t number = pacing->jit_first;
-        if (number == MD_NIL)
-            number = md_wheel_expire(&pacing->wheel, core->now_ns);
-        if (number == MD_NIL) {
+    if (pacing->jit_first != MD_NIL)
+        return pacing->jit_first;
+    if (core->pace_waits && !core->is_pacing)
+        return MD_NIL;
+    uint32_t number =
+        md_wheel_expire(&pacing->wheel, core->pace_waits ? core->pace_until_ns : core->now_ns);
+    core->is_pacing = core->is_pacing && number != MD_NIL;
+    return number;
+}
+
+void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
+{
+    struct p2ps_pacing *pacing = core->pacing;
+    uint32_t number;
+
+    for (uint32_t cost = 0; cost < TURN_COST && core->is_paced;) {
+        if ((number = next_due(core)) == MD_NIL) {
             core->is_paced = core->config.pace_count > 0 || core->lag.is_on || pacing->slots.count;
-            return;
+            break;
         }
-        struct place *place = place_at(pacing, number);
+        struct place *place = p2ps_place_at(pacing, number);
         uint32_t item = place->item;
-        send(core, place, number, put);
-        trim(core, item, false);
+
+        cost += PLACE_COST + core->items[item].watch_count;
+        p2ps_place_send(core, place, number, put);
+        p2ps_places_trim(core, item, false);
     }
+    core->is_pacing = core->is_pacing && core->is_paced;
 }
 
 uint64_t p2ps_pace_deadline(const struct p2ps_core *core)
 {
     if (!core->is_paced)
         return UINT64_MAX;
-    return core->pacing->jit_first != MD_NIL ? 0 : md_wheel_deadline(&core->pacing->wheel);
+    if (core->pacing->jit_first != MD_NIL || core->is_pacing)
+        return 0;
+    return core->pace_waits ? UINT64_MAX : md_wheel_deadline(&core->pacing->wheel);
+}
+
+bool p2ps_core_is_pace_due(const struct p2ps_core *core, uint64_t now_ns)
+{
+    return p2ps_pace_deadline(core) <= now_ns;
+}
+
+void p2ps_core_pace_waits(struct p2ps_core *core, bool waits)
+{
+    core->pace_waits = waits;
+    core->is_pacing = false;
+}
+
+void p2ps_core_pace(struct p2ps_core *core, uint64_t now_ns)
+{
+    core->pace_until_ns = now_ns;
+    core->is_pacing = core->is_paced && core->pace_waits;
+}
+
+bool p2ps_core_is_pacing(const struct p2ps_core *core)
+{
+    return core->is_pacing;
+}
+
+void p2ps_pace_fetch(const struct p2ps_core *core, uint32_t item)
+{
+    const struct place *place = p2ps_place_at(core->pacing, p2ps_place_first(core, item));
+
+    if (!place)
+        return;
+    __builtin_prefetch(place);
+    __builtin_prefetch(&place->run);
 }
 
 bool p2ps_pace_has_lag(const struct p2ps_core *core)
 {
     return core->pacing->lag_pending > 0;
-}
-
-/* ---- merging ---- */
-
-/* Room for one update more, as far as the item's image and memory allow. */
-static void grow(struct p2ps_core *core, struct place *place, size_t length)
-{
-    size_t room = place->pending.room;
-    size_t wanted = p2ps_merge_room(&core->items[place->item], &place->pending, length);
-
-    if (wanted <= room)
-        return;
-    bool has_room = core->stats.pending_bytes_now - room + wanted <= core->config.pending_bytes_max;
-    uint8_t *bytes = has_room ? realloc(place->pending.bytes, wanted) : NULL;
-    if (!bytes) {
-        core->stats.pending_refused++;
-        return;
-    }
-    core->stats.pending_bytes_now += wanted - room;
-    place->pending.bytes = bytes;
-    place->pending.room = (uint32_t)wanted;
-}
-
-/* False: it is not merged. */
-static bool hold(struct p2ps_core *core, struct place *place, uint32_t number,
-                 struct rwf_bytes update, p2ps_pace_put_fn put)
-{
-    struct rwf_bytes image = p2ps_merge_image(&core->items[place->item]);
-    struct conflate *engine = core->merger;
-
-    if (place->has_ahead)
-        send(core, place, number, put);
-    grow(core, place, update.length);
-    bool was_empty = place->pending.length == 0;
-    enum conflate_result result =
-        conflate_add(engine, &place->pending, update, image, core->now_ns);
-    if (result == CONFLATE_FLUSH) {
-        send(core, place, number, put);
-        grow(core, place, update.length);
-        was_empty = true;
-        result = conflate_add(engine, &place->pending, update, image, core->now_ns);
-    }
-    if (result != CONFLATE_HELD)
-        return false;
-    if (was_empty)
-        begin_pending(core, place, number);
-    else
-        core->stats.updates_merged++;
-    return true;
-}
-
-bool p2ps_pace_holds_all(const struct p2ps_core *core, uint32_t item, uint16_t held)
-{
-    uint32_t watches = 0;
-
-    if (held == 0)
-        return false;
-    for (uint32_t n = first_of(core, item); n != MD_NIL; n = place_at(core->pacing, n)->next) {
-        const struct place *place = place_at(core->pacing, n);
-        watches += held >> place->pace & 1 ? place->watch_count : 0;
-    }
-    return watches == core->items[item].watch_count;
-}
-
-uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
-                          p2ps_pace_put_fn put)
-{
-    uint32_t item = (uint32_t)event->user;
-    struct p2ps_pacing *pacing = core->pacing;
-    struct rwf_bytes update = p2ps_bytes(event->message);
-    uint32_t number = first_of(core, item);
-    uint16_t held = 0;
-
-    if (core->lag.is_on && event->to & RRMP_SINK_TO_STEP && place_of(core, item, P2PS_PACE_NONE))
-        number = first_of(core, item);
-    if (number == MD_NIL || !(event->to & RRMP_SINK_TO_STEP))
-        return 0;
-    bool passes = p2ps_merge_exempts(core, update);
-    for (; number != MD_NIL; number = place_at(pacing, number)->next) {
-        struct place *place = place_at(pacing, number);
-
-        bool is_merged =
-            place->watch_count > 0 || (place->pace == P2PS_PACE_NONE && core->lag.is_on);
-        if (is_merged && !passes && hold(core, place, number, update, put))
-            held |= (uint16_t)(1u << place->pace);
-        else
-            send(core, place, number, put);
-    }
-    trim(core, item, false);
-    return held;
 }
 
 /* ---- what must hold ---- */
@@ -501,8 +419,8 @@ const char *p2ps_pace_check(const struct p2ps_core *core)
 
     MD_REQUIRE(core->pace_skips == 0);
     for (uint32_t item = 0; pacing && item < pacing->of_room; item++) {
-        for (const struct place *p = place_at(pacing, pacing->of[item]); p;
-             p = place_at(pacing, p->next)) {
+        for (const struct place *p = p2ps_place_at(pacing, pacing->of[item]); p;
+             p = p2ps_place_at(pacing, p->next)) {
             MD_REQUIRE(p->item == item && core->items[item].watch_count >= p->watch_count);
             MD_REQUIRE(is_jit(core, p) || p->timer.is_set == (p->pending.length > 0));
             places++;

@@ -43,15 +43,26 @@ void p2ps_pace_caught_up(struct p2ps_core *core, uint32_t item, struct p2ps_watc
  * told, because the image that has its values was given up: they need an image. */
 typedef void (*p2ps_pace_put_fn)(struct p2ps_core *core, uint32_t item, struct rwf_bytes update);
 
-/* Before an update is delivered: the set of rates whose watches in step do not get it. */
-uint16_t p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
-                          p2ps_pace_put_fn put);
-/* All watches of the item are of the rates `held`: it need not be walked for those in step. */
+/* An update on its way through the places of its item. */
+struct p2ps_pace_update {
+    uint16_t held; /* the rates whose watches in step do not get it */
+    bool is_noted; /* its places wait for p2ps_pace_apply() */
+    struct rwf_msg msg;
+};
+
+/* Before an update is delivered. */
+void p2ps_pace_update(struct p2ps_core *core, const struct rrmp_sink_event *event,
+                      p2ps_pace_put_fn put, struct p2ps_pace_update *update);
+/* One that is noted goes into the image, and its places learn what it changes there. */
+void p2ps_pace_apply(struct p2ps_core *core, uint32_t item, const struct p2ps_pace_update *update);
+/* The update is held for all watches of the item that are in step: these need not be walked. */
 bool p2ps_pace_holds_all(const struct p2ps_core *core, uint32_t item, uint16_t held);
 /* Sends what is pending: of one item, of all items of a service, of all whose turn has come. */
 void p2ps_pace_flush(struct p2ps_core *core, uint32_t item, p2ps_pace_put_fn put);
 void p2ps_pace_flush_service(struct p2ps_core *core, uint16_t service, p2ps_pace_put_fn put);
 void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put);
+/* Fetches the first place of the item into the processor's cache. */
+void p2ps_pace_fetch(const struct p2ps_core *core, uint32_t item);
 /* Something is pending for watches that have chosen no rate. */
 bool p2ps_pace_has_lag(const struct p2ps_core *core);
 uint64_t p2ps_pace_deadline(const struct p2ps_core *core);

@@ -374,6 +374,9 @@ struct p2ps_core {
     uint64_t wall_s;                /* seconds since 1970, when they were */
     struct cache *cache;            /* NULL: images are the source's business */
     struct p2ps_pacing *pacing;
+    bool pace_waits; /* for the shell's flushes; */
+    bool is_pacing;  /* those that were due at `pace_until_ns` go out */
+    uint64_t pace_until_ns;
     bool is_paced; /* consumers can choose rates, or the worker is behind, or was: see pace.h */
     struct p2ps_lag {
         bool is_on;
@@ -392,6 +395,7 @@ struct p2ps_core {
     } lag;
     uint16_t pace_skips; /* rates whose watches the present record is not for */
     struct conflate *merger;
+    uint8_t *run_buffer; /* of merge.c */
     struct p2ps_backlog *backlog;
     uint32_t merging_now; /* clients whose updates are merged because they are slow */
     struct rwf_bytes

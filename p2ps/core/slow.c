@@ -155,8 +155,11 @@ static bool can_wait(const struct p2ps_core *core, const struct p2ps_watch *w)
 
 static bool is_exempt(struct p2ps_core *core, const struct p2ps_record *record)
 {
+    struct rwf_msg msg;
+
     if (core->exempt_epoch != core->epoch)
-        core->is_exempt = p2ps_merge_exempts(core, record->message);
+        core->is_exempt =
+            rwf_msg_decode(record->message, &msg) != RWF_OK || p2ps_merge_exempts(core, &msg);
     core->exempt_epoch = core->epoch;
     return core->is_exempt;
 }

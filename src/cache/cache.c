@@ -340,6 +340,19 @@ int cache_apply(struct cache *cache, struct cache_image **image, struct rwf_byte
     return err;
 }
 
+int cache_apply_noted(struct cache *cache, struct cache_image **image, const struct rwf_msg *update,
+                      struct cache_changed *changed)
+{
+    cache->changed = changed;
+    int err = apply_update(cache, image, update);
+    cache->changed = NULL;
+
+    cache->stats.applied += err == MD_OK;
+    cache->stats.failed += err != MD_OK;
+    (*image)->is_broken = (*image)->is_broken || err != MD_OK;
+    return err;
+}
+
 /* ---- giving out ---- */
 
 bool cache_image_is_valid(const struct cache_image *image)

@@ -92,16 +92,17 @@ static int apply_partial(struct cache *cache, struct rwf_bytes old, struct rwf_b
     return err;
 }
 
-/* The content at `at` becomes another one. */
-static int put(struct cache *cache, struct cache_image **image, size_t at, int16_t id,
-               struct rwf_bytes content)
+/* The content at `at`, number `place` of the list, becomes another one. */
+static int put(struct cache *cache, struct cache_image **image, size_t at, unsigned place,
+               int16_t id, struct rwf_bytes content)
 {
     size_t old = cache_packed_end((*image)->bytes, at) - at;
     struct rwf_bytes now = packed_at((*image)->bytes + at);
     int err = MD_OK;
 
-    if (cache_takes_partial(cache, id, now, content))
+    if (cache->may_be_partial && cache_takes_partial(cache, id, now, content))
         err = apply_partial(cache, now, &content);
+    cache_mark(cache, place);
     size_t fresh = packed_size(content.length);
     if (err == MD_OK && fresh != old)
         err = cache_resize(cache, image, at, old, fresh);
@@ -117,7 +118,9 @@ static int append(struct cache *cache, struct cache_image **image, int16_t id,
     uint16_t count = md_be16((*image)->bytes + count_at(*image));
     int err = count == FIELDS_MAX ? MD_ERR_RANGE : MD_OK;
 
-    if (err == MD_OK && cache_takes_partial(cache, id, rwf_bytes(NULL, 0), content))
+    cache_mark(cache, count);
+    if (err == MD_OK && cache->may_be_partial &&
+        cache_takes_partial(cache, id, rwf_bytes(NULL, 0), content))
         err = apply_partial(cache, rwf_bytes(NULL, 0), &content);
     if (err == MD_OK)
         err = cache_resize(cache, image, at, 0, 2 + packed_size(content.length));
@@ -132,18 +135,17 @@ static int append(struct cache *cache, struct cache_image **image, int16_t id,
 
 /* ---- an update whose fields stand in the order of the image ---- */
 
-/*
- * The field whose content stands at *at is changed, and what it was moves on. *at moves with it.
- */
+/* The field whose content stands at *at is changed, and what it was moves on. *at moves with it. */
 static inline int change(struct cache *cache, const struct cache_ripples *ripples,
-                         struct cache_image **image, size_t *at, const struct rwf_field *field)
+                         struct cache_image **image, size_t *at, unsigned place,
+                         const struct rwf_field *field)
 {
     if (ripples && cache_ripple_bit(ripples->sources, field->id)) {
-        int err = cache_ripple(cache, ripples, image, at, field->id);
+        int err = cache_ripple(cache, ripples, image, at, place, field->id);
         if (err != MD_OK)
             return err;
     }
-    return put(cache, image, *at, field->id, field->content);
+    return put(cache, image, *at, place, field->id, field->content);
 }
 
 /*
@@ -155,17 +157,19 @@ static int change_in_order(struct cache *cache, const struct cache_ripples *ripp
                            struct rwf_field *field)
 {
     size_t at = count_at(*image) + 2;
+    unsigned place = 0;
     int rc;
 
     while ((rc = rwf_field_list_next(list, field)) > 0) {
-        at = cache_seek(*image, at, (*image)->length, field->id);
+        at = cache_seek(*image, at, (*image)->length, field->id, &place);
         if (at == (*image)->length)
             return 1;
         at += 2;
-        int err = change(cache, ripples, image, &at, field);
+        int err = change(cache, ripples, image, &at, place, field);
         if (err != MD_OK)
             return err;
         at = cache_packed_end((*image)->bytes, at);
+        place++;
     }
     return rc < 0 ? MD_ERR_MALFORMED : 0;
 }
@@ -229,12 +233,13 @@ static bool is_in_chain(const struct changes *c, int16_t id)
 static int change_one(struct cache *cache, const struct cache_ripples *ripples,
                       struct cache_image **image, const struct rwf_field *field)
 {
-    size_t at = cache_seek(*image, cache_first_field(*image), (*image)->length, field->id);
+    unsigned place = 0;
+    size_t at = cache_seek(*image, cache_first_field(*image), (*image)->length, field->id, &place);
 
     if (at == (*image)->length)
         return append(cache, image, field->id, field->content);
     at += 2;
-    return change(cache, ripples, image, &at, field);
+    return change(cache, ripples, image, &at, place, field);
 }
 
 /* The next lot: until it is full, or an id comes again. An error of the list; 0 at its end. */
@@ -266,12 +271,13 @@ static int change_present(struct cache *cache, struct cache_image **image, struc
     size_t at = count_at(*image) + 2;
     unsigned left = c->count;
 
-    while (left > 0 && at < (*image)->length) {
+    for (unsigned place = 0; left > 0 && at < (*image)->length; place++) {
         struct change *change = find(c, (int16_t)md_be16((*image)->bytes + at));
 
         at += 2;
         if (change) {
-            int err = put(cache, image, at, change->id, rwf_bytes(change->data, change->length));
+            int err =
+                put(cache, image, at, place, change->id, rwf_bytes(change->data, change->length));
             if (err != MD_OK)
                 return err;
             change->is_done = true;
@@ -364,6 +370,7 @@ int cache_fields_update(struct cache *cache, struct cache_image **image, struct 
         return MD_ERR_MALFORMED;
     if (list.info.flags & RWF_LIST_HAS_SET_DATA)
         return MD_ERR_UNSUPPORTED; /* its definitions are not in the message */
+    cache->may_be_partial = payload.length && memchr(payload.data, ESC, payload.length);
     if ((*image)->length == (*image)->payload_at)
         err = put_empty_list(cache, image);
     if (err == MD_OK && list.info.flags & RWF_LIST_HAS_INFO)
@@ -429,6 +436,55 @@ int cache_fields_start(struct cache *cache, struct cache_image **image, struct r
 }
 
 /* ---- giving out ---- */
+
+bool cache_image_can_note(const struct cache_image *image, size_t more)
+{
+    return cache_image_is_valid(image) && image->kind == CACHE_KIND_FIELDS &&
+           image->length > image->payload_at &&
+           md_be16(image->bytes + count_at(image)) + more <= CACHE_CHANGED_MAX;
+}
+
+/* The next place that is noted, at or behind `place`; CACHE_CHANGED_MAX: none. */
+static unsigned next_changed(const struct cache_changed *changed, unsigned place)
+{
+    while (place < CACHE_CHANGED_MAX) {
+        uint64_t word = changed->bits[place / 64] >> place % 64;
+        if (word)
+            return place + (unsigned)__builtin_ctzll(word);
+        place = (place / 64 + 1) * 64;
+    }
+    return CACHE_CHANGED_MAX;
+}
+
+int cache_image_changed(const struct cache_image *image, const struct cache_changed *changed,
+                        uint8_t *out, size_t size, size_t *length)
+{
+    const uint8_t *bytes = image->bytes;
+    size_t at = cache_first_field(image), used = at - image->payload_at;
+    unsigned place = 0, wanted;
+    uint16_t count = 0;
+
+    if (used > size)
+        return MD_ERR_FULL;
+    memcpy(out, bytes + image->payload_at, used);
+    while ((wanted = next_changed(changed, place)) < CACHE_CHANGED_MAX) {
+        for (; place < wanted && at < image->length; place++)
+            at = cache_packed_end(bytes, at + 2);
+        if (at >= image->length)
+            return MD_ERR_STATE;
+        size_t end = cache_packed_end(bytes, at + 2);
+        if (end - at > size - used)
+            return MD_ERR_FULL;
+        memcpy(out + used, bytes + at, end - at);
+        used += end - at;
+        at = end;
+        place++;
+        count++;
+    }
+    md_put_be16(out + count_at(image) - image->payload_at, count);
+    *length = used;
+    return MD_OK;
+}
 
 int cache_fields_part(const struct cache_image *image, struct cache_cursor *cursor,
                       struct rwf_encoder *enc, bool *is_last)

@@ -59,8 +59,16 @@ struct cache {
     struct cache_config config;
     uint8_t *scratch; /* CACHE_MERGED_MAX bytes, made when first needed */
     struct cache_stats stats;
-    uint64_t seen[65536 / 64]; /* field ids of the list being looked at; else all zero */
+    uint64_t seen[65536 / 64];     /* field ids of the list being looked at; else all zero */
+    struct cache_changed *changed; /* by the update that is being applied; mostly NULL */
+    bool may_be_partial;           /* its list has a byte that commands begin with */
 };
+
+static inline void cache_mark(struct cache *cache, unsigned place)
+{
+    if (cache->changed && place < CACHE_CHANGED_MAX)
+        cache->changed->bits[place / 64] |= 1ull << place % 64;
+}
 
 static inline struct rwf_bytes cache_payload(const struct cache_image *image)
 {
@@ -135,14 +143,18 @@ static inline size_t cache_first_field(const struct cache_image *image)
     return image->payload_at + 3 + (list[0] & RWF_LIST_HAS_INFO ? 1u + list[1] : 0);
 }
 
-/* Where the field of that id begins, at or behind `at` and before `end`; `end` if it does not. */
-static inline size_t cache_seek(const struct cache_image *image, size_t at, size_t end, int16_t id)
+/* Where the field of that id begins, at or behind `at` and before `end`; `end` if it does not. The
+ * one at `at` is number *place of the list, which goes on with it. */
+static inline size_t cache_seek(const struct cache_image *image, size_t at, size_t end, int16_t id,
+                                unsigned *place)
 {
     const uint8_t *bytes = image->bytes;
+    unsigned passed = 0;
 
-    while (at < end && (int16_t)md_be16(bytes + at) != id)
+    for (; at < end && (int16_t)md_be16(bytes + at) != id; passed++)
         at = cache_packed_end(bytes, at + 2);
     MD_ASSERT(at <= end);
+    *place += passed;
     return at;
 }
 
@@ -199,10 +211,11 @@ static inline const struct cache_ripples *cache_ripples_for(const struct cache *
 }
 
 /*
- * The content of field `id`, which stands at *at, goes to the next field of its chain, the content
- * of that to the one behind, as far as the image has them. *at moves if what is in front does.
+ * The content of field `id`, which stands at *at and is number `place`, goes to the next field of
+ * its chain, the content of that to the one behind, as far as the image has them. *at moves if what
+ * is in front does.
  */
 int cache_ripple(struct cache *cache, const struct cache_ripples *ripples,
-                 struct cache_image **image, size_t *at, int16_t id);
+                 struct cache_image **image, size_t *at, unsigned place, int16_t id);
 
 #endif

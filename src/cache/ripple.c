@@ -116,39 +116,45 @@ void cache_ripples_look(const struct cache_ripples *ripples, uint8_t epoch,
 /* Where the contents of a chain stand, the field that is being changed first. */
 struct chain {
     size_t at[CHAIN_MAX + 1];
+    unsigned place[CHAIN_MAX + 1]; /* in the list */
     unsigned count;
     size_t length; /* of the first, */
     bool is_even;  /* and of all others: nothing moves but the contents */
 };
 
-/* Where the field stands: mostly right behind `from`. The end of the image if nowhere. */
-static size_t find_near(const struct cache_image *image, size_t from, int16_t id)
+/* Where the field stands: mostly right behind `from`, which is number *place. The end of the image
+ * if nowhere. */
+static size_t find_near(const struct cache_image *image, size_t from, int16_t id, unsigned *place)
 {
     if (image->ripple_epoch != 0 && !(image->targets & cache_target_bit(id)))
         return image->length;
-    size_t at = cache_seek(image, from, image->length, id);
+    size_t at = cache_seek(image, from, image->length, id, place);
 
     if (at < image->length)
         return at;
-    at = cache_seek(image, cache_first_field(image), from, id);
+    *place = 0;
+    at = cache_seek(image, cache_first_field(image), from, id, place);
     return at < from ? at : image->length;
 }
 
 static void find_chain(const struct cache_ripples *ripples, const struct cache_image *image,
-                       size_t first, int16_t id, struct chain *chain)
+                       size_t first, unsigned place, int16_t id, struct chain *chain)
 {
     size_t behind = cache_packed_end(image->bytes, first);
     int16_t next = id;
 
     chain->at[0] = first;
+    chain->place[0] = place;
     chain->count = 1;
     chain->length = behind - first;
     chain->is_even = true;
     while (chain->count <= CHAIN_MAX && (next = cache_ripples_target(ripples, next)) != 0 &&
            next != id) {
-        size_t at = find_near(image, behind, next);
+        place++;
+        size_t at = find_near(image, behind, next, &place);
         if (at == image->length)
             return;
+        chain->place[chain->count] = place;
         at += 2;
         behind = cache_packed_end(image->bytes, at);
         chain->is_even &= behind - at == chain->length;
@@ -184,12 +190,14 @@ static int shift(struct cache *cache, struct cache_image **image, struct chain *
 }
 
 int cache_ripple(struct cache *cache, const struct cache_ripples *ripples,
-                 struct cache_image **image, size_t *at, int16_t id)
+                 struct cache_image **image, size_t *at, unsigned place, int16_t id)
 {
     struct chain chain;
     int err = MD_OK;
 
-    find_chain(ripples, *image, *at, id, &chain);
+    find_chain(ripples, *image, *at, place, id, &chain);
+    for (unsigned i = 1; cache->changed && i < chain.count; i++)
+        cache_mark(cache, chain.place[i]);
     if (chain.is_even)
         shift_even(*image, &chain);
     for (unsigned i = chain.count - 1; !chain.is_even && err == MD_OK && i > 0; i--)

@@ -9,11 +9,6 @@
 #include "maps.h"
 #include "noted.h"
 
-/* All other flags, those that are not known too, are of updates that pass. */
-#define MERGED_FLAGS                                                                               \
-    ((unsigned)RWF_UPDATE_HAS_KEY | RWF_UPDATE_HAS_SEQ_NUM | RWF_UPDATE_HAS_CONF_INFO |            \
-     RWF_UPDATE_DO_NOT_RIPPLE | RWF_UPDATE_DISCARDABLE)
-
 int conflate_create(const struct conflate_config *config, struct conflate **out)
 {
     struct conflate *c = calloc(1, sizeof(*c));
@@ -47,11 +42,6 @@ static bool is_whole_list(struct rwf_bytes payload)
     return rc == 0;
 }
 
-static bool may_try(const struct rwf_msg *msg)
-{
-    return msg->msg_class == RWF_CLASS_UPDATE && !(msg->flags & ~MERGED_FLAGS);
-}
-
 static bool may_merge(const struct rwf_msg *msg)
 {
     if (msg->container == RWF_TYPE_FIELD_LIST)
@@ -66,29 +56,10 @@ static bool ripples(const struct rwf_msg *msg)
 
 /* ---- the head ---- */
 
-static uint32_t counts_for(const struct rwf_msg *msg)
-{
-    return msg->flags & RWF_UPDATE_HAS_CONF_INFO && msg->conf_count ? msg->conf_count : 1;
-}
-
-static uint32_t sum(uint32_t a, uint32_t b)
-{
-    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
-}
-
 /* The time that the pending run has taken so far. */
 static uint64_t time_of(const struct conflate_pending *pending, uint64_t now_ns)
 {
     return now_ns > pending->first_ns ? (now_ns - pending->first_ns) / 1000000 : 0;
-}
-
-/* A provider that merges says how long its run was. */
-static uint64_t begin_of(const struct rwf_msg *msg, uint64_t now_ns)
-{
-    uint64_t before_ns =
-        msg->flags & RWF_UPDATE_HAS_CONF_INFO ? (uint64_t)msg->conf_time_ms * 1000000 : 0;
-
-    return before_ns < now_ns ? now_ns - before_ns : 0;
 }
 
 /* The head of a run that `fresh` ends. */
@@ -112,7 +83,7 @@ static struct rwf_msg head_of(const struct rwf_msg *old, const struct rwf_msg *f
     if (old->update_type != fresh->update_type)
         head.update_type = RWF_UPDATE_MULTIPLE;
     struct conflate_pending run = *pending;
-    run.count = sum(run.count, counts_for(fresh));
+    run.count = conflate_count_sum(run.count, conflate_count_of(fresh));
     conflate_head_info(&run, time_of(pending, now_ns), &head);
     return head;
 }
@@ -190,10 +161,10 @@ enum conflate_result conflate_add(struct conflate *c, struct conflate_pending *p
     struct rwf_bytes merged;
     struct rwf_msg fresh;
 
-    if (rwf_msg_decode(update, &fresh) != RWF_OK || !may_try(&fresh))
+    if (rwf_msg_decode(update, &fresh) != RWF_OK || !conflate_may_try(&fresh))
         return CONFLATE_PASS;
     if (pending->length > 0 && add_noted(c, pending, &fresh, image, now_ns)) {
-        pending->count = sum(pending->count, counts_for(&fresh));
+        pending->count = conflate_count_sum(pending->count, conflate_count_of(&fresh));
         return CONFLATE_HELD;
     }
     if (!may_merge(&fresh))
@@ -202,15 +173,15 @@ enum conflate_result conflate_add(struct conflate *c, struct conflate_pending *p
         if (update.length > pending->room)
             return CONFLATE_PASS;
         keep(pending, update);
-        pending->count = counts_for(&fresh);
-        pending->first_ns = begin_of(&fresh, now_ns);
+        pending->count = conflate_count_of(&fresh);
+        pending->first_ns = conflate_begin_of(&fresh, now_ns);
         return CONFLATE_HELD;
     }
     if (pending->is_noted || !merge(c, pending, &fresh, image, now_ns, &merged))
         return CONFLATE_FLUSH;
     keep(pending, merged);
     pending->is_merged = true;
-    pending->count = sum(pending->count, counts_for(&fresh));
+    pending->count = conflate_count_sum(pending->count, conflate_count_of(&fresh));
     return CONFLATE_HELD;
 }
 

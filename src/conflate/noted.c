@@ -11,16 +11,9 @@
 
 /* In front of the ids, each two bytes. */
 struct head {
-    uint32_t seq_num;
-    uint32_t time_ms; /* that the run has taken */
+    struct conflate_head of_run;
     uint16_t id_count;
-    uint16_t flags; /* that the merged update has, but for those of conflation and ripples */
-    uint8_t domain;
-    uint8_t update_type;
-    bool ripples; /* an update of the run does */
 };
-
-#define SEQ_OR_DISCARDABLE ((unsigned)RWF_UPDATE_HAS_SEQ_NUM | RWF_UPDATE_DISCARDABLE)
 
 static bool ripples(const struct rwf_msg *msg)
 {
@@ -103,31 +96,11 @@ static bool note(struct conflate *c, struct conflate_pending *pending, struct he
     return rc == 0;
 }
 
-static uint32_t time_of(const struct conflate_pending *pending, uint64_t now_ns)
-{
-    uint64_t time_ms = now_ns > pending->first_ns ? (now_ns - pending->first_ns) / 1000000 : 0;
-
-    return time_ms < UINT32_MAX ? (uint32_t)time_ms : UINT32_MAX;
-}
-
 static void keep(struct conflate_pending *pending, const struct head *head)
 {
     memcpy(pending->bytes, head, sizeof(*head));
     pending->length = (uint32_t)(sizeof(*head) + head->id_count * sizeof(int16_t));
     pending->is_noted = true;
-}
-
-static void take_head(struct head *head, const struct rwf_msg *fresh)
-{
-    uint16_t both = head->flags & fresh->flags;
-
-    head->flags = (uint16_t)((both & RWF_UPDATE_DISCARDABLE) |
-                             ((head->flags | fresh->flags) & RWF_UPDATE_HAS_SEQ_NUM));
-    if (fresh->flags & RWF_UPDATE_HAS_SEQ_NUM)
-        head->seq_num = fresh->seq_num;
-    if (head->update_type != fresh->update_type)
-        head->update_type = RWF_UPDATE_MULTIPLE;
-    head->ripples = head->ripples || ripples(fresh);
 }
 
 /* The ids of the pending update take its place: its bytes are moved out of their way. */
@@ -140,7 +113,7 @@ static bool note_both(struct conflate *c, struct conflate_pending *pending, stru
     made.room = pending->room < sizeof(c->noted) ? pending->room : sizeof(c->noted);
     if (made.room < sizeof(*head) || !note(c, &made, head, old))
         return false;
-    take_head(head, fresh);
+    conflate_head_take(&head->of_run, fresh);
     if (!note(c, &made, head, fresh))
         return false;
     memcpy(pending->bytes + sizeof(*head), c->noted + sizeof(*head),
@@ -151,15 +124,9 @@ static bool note_both(struct conflate *c, struct conflate_pending *pending, stru
 bool conflate_noted_begin(struct conflate *c, struct conflate_pending *pending,
                           const struct rwf_msg *old, const struct rwf_msg *fresh, uint64_t now_ns)
 {
-    struct head head = {
-        .seq_num = old->flags & RWF_UPDATE_HAS_SEQ_NUM ? old->seq_num : 0,
-        .time_ms = time_of(pending, now_ns),
-        .flags = (uint16_t)(old->flags & SEQ_OR_DISCARDABLE),
-        .domain = old->domain,
-        .update_type = old->update_type,
-        .ripples = ripples(old),
-    };
+    struct head head = { .of_run = conflate_head_of(old) };
 
+    head.of_run.time_ms = conflate_head_time(pending, now_ns);
     if (old->domain != fresh->domain || !note_both(c, pending, &head, old, fresh))
         return false;
     keep(pending, &head);
@@ -172,10 +139,10 @@ bool conflate_noted_add(struct conflate *c, struct conflate_pending *pending,
     struct head head;
 
     memcpy(&head, pending->bytes, sizeof(head));
-    if (head.domain != fresh->domain || !note(c, pending, &head, fresh))
+    if (head.of_run.domain != fresh->domain || !note(c, pending, &head, fresh))
         return false;
-    take_head(&head, fresh);
-    head.time_ms = time_of(pending, now_ns);
+    conflate_head_take(&head.of_run, fresh);
+    head.of_run.time_ms = conflate_head_time(pending, now_ns);
     keep(pending, &head);
     return true;
 }
@@ -205,7 +172,7 @@ static bool read_ids(struct conflate *c, const struct head *head, const uint8_t 
     conflate_table_clear(&c->now);
     for (unsigned i = 0; i < head->id_count; i++)
         is_all = conflate_table_put(&c->now, id_at(ids, i), rwf_bytes(NULL, 0)) && is_all;
-    for (unsigned i = 0; i < head->id_count && head->ripples && c->config.ripples_to; i++)
+    for (unsigned i = 0; i < head->id_count && head->of_run.ripples && c->config.ripples_to; i++)
         is_all = add_chain(c, id_at(ids, i)) && is_all;
     return is_all;
 }
@@ -256,15 +223,8 @@ bool conflate_noted_write(struct conflate *c, const struct conflate_pending *pen
     struct head head;
 
     memcpy(&head, pending->bytes, sizeof(head));
-    struct rwf_msg msg = {
-        .msg_class = RWF_CLASS_UPDATE,
-        .domain = head.domain,
-        .update_type = head.update_type,
-        .flags = head.flags | RWF_UPDATE_DO_NOT_RIPPLE,
-        .container = RWF_TYPE_FIELD_LIST,
-        .seq_num = head.seq_num,
-    };
-    conflate_head_info(pending, head.time_ms, &msg);
+    const struct rwf_msg msg = conflate_head_msg(pending, &head.of_run);
+
     return read_ids(c, &head, ids) && write_update(c, &msg, image, head.id_count, out);
 }
 

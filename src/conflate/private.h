@@ -49,6 +49,37 @@ struct conflate {
     uint8_t noted[CONFLATE_SIZE_MAX]; /* what conflate_out() gives: adding does not touch it */
 };
 
+/* Flags of updates that are merged. All other, those that are not known too, are of updates that
+ * pass. */
+#define CONFLATE_FLAGS                                                                             \
+    ((unsigned)RWF_UPDATE_HAS_KEY | RWF_UPDATE_HAS_SEQ_NUM | RWF_UPDATE_HAS_CONF_INFO |            \
+     RWF_UPDATE_DO_NOT_RIPPLE | RWF_UPDATE_DISCARDABLE)
+
+static inline bool conflate_may_try(const struct rwf_msg *msg)
+{
+    return msg->msg_class == RWF_CLASS_UPDATE && !(msg->flags & ~CONFLATE_FLAGS);
+}
+
+/* Updates that this one stands for. */
+static inline uint32_t conflate_count_of(const struct rwf_msg *msg)
+{
+    return msg->flags & RWF_UPDATE_HAS_CONF_INFO && msg->conf_count ? msg->conf_count : 1;
+}
+
+static inline uint32_t conflate_count_sum(uint32_t a, uint32_t b)
+{
+    return a > UINT32_MAX - b ? UINT32_MAX : a + b;
+}
+
+/* A provider that merges says how long its run was. */
+static inline uint64_t conflate_begin_of(const struct rwf_msg *msg, uint64_t now_ns)
+{
+    uint64_t before_ns =
+        msg->flags & RWF_UPDATE_HAS_CONF_INFO ? (uint64_t)msg->conf_time_ms * 1000000 : 0;
+
+    return before_ns < now_ns ? now_ns - before_ns : 0;
+}
+
 /* Count and time of the run, if its updates say them. */
 static inline void conflate_head_info(const struct conflate_pending *pending, uint64_t time_ms,
                                       struct rwf_msg *head)
@@ -60,5 +91,13 @@ static inline void conflate_head_info(const struct conflate_pending *pending, ui
         (uint16_t)(pending->count < CONFLATE_COUNT_MAX ? pending->count : CONFLATE_COUNT_MAX);
     head->conf_time_ms = (uint16_t)(time_ms < CONFLATE_TIME_MAX ? time_ms : CONFLATE_TIME_MAX);
 }
+
+/* ---- run.c: heads ---- */
+struct conflate_head conflate_head_of(const struct rwf_msg *msg);
+/* `fresh` goes into the run. */
+void conflate_head_take(struct conflate_head *head, const struct rwf_msg *fresh);
+uint32_t conflate_head_time(const struct conflate_pending *pending, uint64_t now_ns);
+struct rwf_msg conflate_head_msg(const struct conflate_pending *pending,
+                                 const struct conflate_head *head);
 
 #endif

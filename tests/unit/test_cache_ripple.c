@@ -133,9 +133,9 @@ static struct rwf_bytes random_content(int16_t id, bool may_be_partial, uint8_t 
     return rwf_bytes(out, at);
 }
 
-/* One message to both, by the same fields in the same order. */
-static void random_message(struct model *model, struct cache *cache, struct cache_image **image,
-                           uint8_t msg_class, uint16_t flags, unsigned count)
+/* A message, which the model has in it then. */
+static struct rwf_bytes random_bytes(struct model *model, uint8_t msg_class, uint16_t flags,
+                                     unsigned count)
 {
     static uint8_t buffer[FIELDS_MAX * CONTENT_MAX];
     struct rwf_encoder enc;
@@ -161,7 +161,16 @@ static void random_message(struct model *model, struct cache *cache, struct cach
     }
     rwf_field_list_finish(&enc);
     assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
-    assert_int_equal(cache_apply(cache, image, rwf_encoder_bytes(&enc)), MD_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+/* One message to both, by the same fields in the same order. */
+static void random_message(struct model *model, struct cache *cache, struct cache_image **image,
+                           uint8_t msg_class, uint16_t flags, unsigned count)
+{
+    struct rwf_bytes message = random_bytes(model, msg_class, flags, count);
+
+    assert_int_equal(cache_apply(cache, image, message), MD_OK);
 }
 
 static struct rwf_bytes payload_of(const struct cache_image *image)
@@ -264,6 +273,77 @@ static void who_joins_late_sees_what_one_sees_who_was_there_from_the_start(void 
             assert_same(&model, image);
         }
         cache_image_free(cache, image);
+    }
+    cache_destroy(cache);
+    cache_ripples_destroy(ripples);
+}
+
+/* ---- what updates change ---- */
+
+/* An update with the fields that are noted, as they are in the image now. */
+static struct rwf_bytes changes_of(const struct cache_image *image,
+                                   const struct cache_changed *changed)
+{
+    static uint8_t list[FIELDS_MAX * CONTENT_MAX], buffer[FIELDS_MAX * CONTENT_MAX];
+    const struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
+                                 .domain = RWF_DOMAIN_MARKET_PRICE,
+                                 .flags = RWF_UPDATE_DO_NOT_RIPPLE,
+                                 .container = RWF_TYPE_FIELD_LIST };
+    struct rwf_encoder enc;
+    size_t length;
+
+    assert_int_equal(cache_image_changed(image, changed, list, sizeof(list), &length), MD_OK);
+    if (length > 3)
+        assert_int_equal(cache_image_changed(image, changed, list, length - 1, &length),
+                         MD_ERR_FULL);
+    assert_int_equal(cache_image_changed(image, changed, list, sizeof(list), &length), MD_OK);
+    rwf_encoder_init(&enc, buffer, sizeof(buffer));
+    rwf_msg_start(&enc, &msg);
+    rwf_raw_add(&enc, rwf_bytes(list, length));
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static void apply_noted(struct model *model, struct cache *cache, struct cache_image **image,
+                        struct cache_changed *changed)
+{
+    uint16_t flags = random_below(3) == 0 ? RWF_UPDATE_DO_NOT_RIPPLE : 0;
+    struct rwf_bytes message = random_bytes(model, RWF_CLASS_UPDATE, flags, 1 + random_below(7));
+    struct rwf_msg msg;
+
+    assert_int_equal(rwf_msg_decode(message, &msg), RWF_OK);
+    assert_true(cache_image_can_note(*image, 7));
+    assert_int_equal(cache_apply_noted(cache, image, &msg, changed), MD_OK);
+}
+
+static void what_a_run_of_updates_changes_is_noted(void **state)
+{
+    struct cache_ripples *ripples = ripples_of(dictionary_text);
+    const struct cache_config config = { .ripples = ripples, .field_type = field_type };
+    struct cache *cache;
+
+    (void)state;
+    assert_int_equal(cache_create(&config, &cache), MD_OK);
+    for (unsigned seed = 1; seed <= 400; seed++) {
+        static struct model model;
+        struct cache_image *image = NULL, *behind = NULL;
+
+        random_state = seed;
+        model.count = 0;
+        struct rwf_bytes first =
+            random_bytes(&model, RWF_CLASS_REFRESH, RWF_REFRESH_COMPLETE, 1 + random_below(30));
+        assert_int_equal(cache_apply(cache, &image, first), MD_OK);
+        assert_int_equal(cache_apply(cache, &behind, first), MD_OK);
+        for (unsigned runs = random_below(10); runs > 0; runs--) {
+            struct cache_changed changed = { { 0 } };
+            for (unsigned i = 1 + random_below(5); i > 0; i--)
+                apply_noted(&model, cache, &image, &changed);
+            assert_int_equal(cache_apply(cache, &behind, changes_of(image, &changed)), MD_OK);
+            assert_same(&model, image);
+            assert_same(&model, behind);
+        }
+        cache_image_free(cache, image);
+        cache_image_free(cache, behind);
     }
     cache_destroy(cache);
     cache_ripples_destroy(ripples);
@@ -383,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(who_joins_late_sees_what_one_sees_who_was_there_from_the_start),
+        cmocka_unit_test(what_a_run_of_updates_changes_is_noted),
         cmocka_unit_test(a_dictionary_that_comes_later_holds_for_images_that_are_there),
         cmocka_unit_test(chains_that_do_not_end_do_not_ripple),
         cmocka_unit_test(a_field_that_the_update_itself_adds_takes_over_from_the_next_one),
