@@ -61,6 +61,7 @@ static const struct stats_row rows[] = {
     LEVEL("pagesNow", pages_now),
     LEVEL("pageBytes", page_bytes_now),
     LEVEL("imageEncodedBytes", image_encoded_now),
+    COUNTER("recordsWrongTopic", wrong_topic),
     LEVEL("itemBytes", item_bytes_now),
     LEVEL("watchBytes", watch_bytes_now),
     COUNTER("notEntitled", not_entitled),

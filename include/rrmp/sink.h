@@ -106,6 +106,8 @@ struct rrmp_sink_stats {
     uint64_t posts_lost;
     uint64_t backbone_refused;
     uint64_t before_instance; /* records dropped because their instance is not announced */
+    uint64_t
+        wrong_topic; /* records dropped: not on the topic of their service, or of another one */
     uint32_t items_now;
     uint32_t live_now;
     uint32_t queued_now[3]; /* new, recovery, background */

@@ -270,12 +270,14 @@ static void count_memory(struct p2ps_core *core)
 
     core->stats.item_bytes_now = (uint64_t)core->item_room * sizeof(*core->items);
     core->stats.items_moved = core->stats.items_resumed = core->stats.items_preempted = 0;
+    core->stats.wrong_topic = 0;
     for (unsigned i = 0; i < core->config.network_count; i++) {
         const struct rrmp_sink_stats *sink = rrmp_sink_stats(core->sinks[i]);
         core->stats.item_bytes_now += sink->memory_now;
         core->stats.items_moved += sink->moved;
         core->stats.items_resumed += sink->resumed;
         core->stats.items_preempted += sink->preempted;
+        core->stats.wrong_topic += sink->wrong_topic;
     }
     if (!core->cache)
         return;

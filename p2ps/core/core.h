@@ -242,6 +242,7 @@ struct p2ps_core_stats {
     uint64_t services_twice; /* announced on a second network, too: not used there */
     uint64_t image_bytes_now;
     uint64_t image_encoded_now; /* of these, images as they are on the wire */
+    uint64_t wrong_topic;       /* records of the backbone that stood on another service's topic */
     uint64_t item_bytes_now;    /* less images and watches */
     uint64_t watch_bytes_now;   /* with the stream ids of the clients */
     uint64_t images_now;

@@ -199,6 +199,7 @@ static uint32_t link_create(struct rrmp_sink *sink, uint32_t number,
     link->instance = number;
     link->service = RRMP_SERVICE_NONE;
     link->svc = row->svc;
+    link->topic = row->topic;
     link->next_seq = row->last_seq + 1;
     lists_init(link);
     instance->links[row->svc] = created;
@@ -424,6 +425,10 @@ static void row_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_in
     struct sink_instance *instance = sink_instance_at(sink, number);
     uint32_t existing = row->svc < instance->svc_count ? instance->links[row->svc] : MD_NIL;
 
+    if (existing != MD_NIL && sink_link_at(sink, existing)->topic != row->topic) {
+        link_gone(sink, existing, 0); /* the index is another service's now */
+        existing = MD_NIL;
+    }
     if (existing == MD_NIL) {
         existing = link_create(sink, number, row);
         if (existing == MD_NIL)
@@ -545,6 +550,12 @@ void sink_service_in(struct rrmp_sink *sink, const struct backbone_event *messag
     const struct rrmp_service *description = &record->u.service;
     if (link->version == description->version)
         return;
+    /* A service under the topic of another one: its data would pass for that one's. */
+    if (description->topic != link->topic ||
+        link->topic != rrmp_topic(description->name.bytes, description->name.length)) {
+        sink->stats.wrong_topic++;
+        return;
+    }
     uint16_t service = service_enter(sink, description);
     if (link->service != RRMP_SERVICE_NONE && link->service != service) {
         link_gone(sink, at, 0); /* its index is another service's now; the next INSTANCE has it */

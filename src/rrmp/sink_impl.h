@@ -187,6 +187,7 @@ struct sink_link {
     uint32_t instance;
     uint16_t service;
     uint16_t svc;
+    uint32_t topic; /* of its multicast records: the hash of its service's name */
     bool in_use;
     uint16_t row_state; /* of the last INSTANCE or SVCSTATE: up, accepting */
     uint32_t version;   /* of the description held; 0 none */

@@ -391,6 +391,11 @@ static void data_in(struct rrmp_sink *sink, const struct backbone_event *message
     uint16_t svc = md_be16(p + 2);
     uint32_t seq = md_be32(p + 4);
     uint32_t link = svc < instance->svc_count ? instance->links[svc] : MD_NIL;
+    if (link != MD_NIL && !(message->flags & BACKBONE_FLAG_UNICAST) &&
+        message->topic != sink_link_at(sink, link)->topic) {
+        sink->stats.wrong_topic++; /* whoever let it through allowed another service */
+        return;
+    }
     if (link != MD_NIL && seq != 0 && !sequence_follow(sink, link, seq))
         return;
     bool is_tick = p[0] == RRMP_UPDATE || p[0] == RRMP_STATUS || p[0] == RRMP_GENERIC;
@@ -447,7 +452,11 @@ void sink_record_in(struct rrmp_sink *sink, const struct backbone_event *message
         return;
     }
     sink->stats.records_in[type & 63]++;
-    if (type == RRMP_INSTANCE || type == RRMP_SERVICE)
+    bool is_control = type == RRMP_INSTANCE || type == RRMP_SERVICE;
+    if (is_control &&
+        (message->topic != RRMP_TOPIC_CONTROL || message->flags & BACKBONE_FLAG_UNICAST))
+        sink->stats.wrong_topic++;
+    else if (is_control)
         control_in(sink, message);
     else
         data_in(sink, message);

@@ -194,6 +194,7 @@ const struct status_figure status_figures[] = {
     F("p2ps.worker", "pageBytes", GAUGE, BYTES, "Memory of the ANSI pages in the cache."),
     F("p2ps.worker", "imageEncodedBytes", GAUGE, BYTES,
         "Of the memory of images: those kept as they are on the wire."),
+    F("p2ps.worker", "recordsWrongTopic", COUNTER, PLAIN, "Records on another service's topic."),
     F("p2ps.worker", "itemBytes", GAUGE, BYTES, "Memory of items, without images and streams."),
     F("p2ps.worker", "watchBytes", GAUGE, BYTES,
         "Memory of streams, with the stream ids of consumers."),
@@ -599,6 +600,8 @@ const struct status_figure status_figures[] = {
         "Bytes that the local user has not read yet."),
     F("rrcpd.user", "denied", COUNTER, PLAIN,
       "Messages of the user dropped, which attachAccess does not let it send."),
+    F("rrcpd.user", "held", COUNTER, PLAIN,
+      "Times that the user had sent more than rate or bytes of attachAccess allow, and waited."),
     F("rrcpd.user", "wakes", COUNTER, PLAIN, "Times that the local user was woken."),
 };
 /* clang-format on */

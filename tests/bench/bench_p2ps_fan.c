@@ -186,6 +186,11 @@ static size_t message(uint8_t *out, bool is_image)
     return rwf_encoder_bytes(&enc).length;
 }
 
+static uint8_t flags_of(const struct backbone_target *target)
+{
+    return target->path == BACKBONE_PATH_UNICAST ? BACKBONE_FLAG_UNICAST : 0;
+}
+
 static void to_core(struct bench *bench)
 {
     static struct backbone_event messages[QUEUE];
@@ -195,7 +200,9 @@ static void to_core(struct bench *bench)
         messages[i] = (struct backbone_event){ .type = BACKBONE_MESSAGE,
                                                .session = 1,
                                                .src_port = 1,
+                                               .flags = flags_of(&down.targets[i]),
                                                .dst_port = down.targets[i].port,
+                                               .topic = down.targets[i].topic,
                                                .bytes = down.bytes[i],
                                                .length = (uint32_t)down.lengths[i] };
     down.count = 0;

@@ -92,6 +92,11 @@ static size_t sink_take(struct rrmp_sink *sink)
     return total;
 }
 
+static uint8_t flags_of(const struct backbone_target *target)
+{
+    return target->path == BACKBONE_PATH_UNICAST ? BACKBONE_FLAG_UNICAST : 0;
+}
+
 /* Everything sent so far arrives at the other side. */
 static size_t to_sink(struct rrmp_sink *sink, uint64_t now_ns)
 {
@@ -105,7 +110,9 @@ static size_t to_sink(struct rrmp_sink *sink, uint64_t now_ns)
                 (struct backbone_event){ .type = BACKBONE_MESSAGE,
                                          .session = 1,
                                          .src_port = 1,
+                                         .flags = flags_of(&down.targets[i + count]),
                                          .dst_port = down.targets[i + count].port,
+                                         .topic = down.targets[i + count].topic,
                                          .bytes = down.bytes[i + count],
                                          .length = (uint32_t)down.lengths[i + count] };
             count++;

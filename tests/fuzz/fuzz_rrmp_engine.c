@@ -155,7 +155,9 @@ static void pump(struct bench *bench, bool to_sink, uint8_t spoil, uint8_t how)
         else if (is_spoiled)
             held[i][how % lengths[i]] ^= (uint8_t)(1u << how % 8);
         if (lengths[i] > 0) {
+            bool is_unicast = targets[i].path == BACKBONE_PATH_UNICAST;
             struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                              .flags = is_unicast ? BACKBONE_FLAG_UNICAST : 0,
                                               .session = to_sink ? 1 : 2,
                                               .src_port = 1,
                                               .dst_port = targets[i].port,
@@ -182,10 +184,13 @@ static void invent(struct bench *bench, bool to_sink, struct md_rd *rd)
         memcpy(copy, bytes, length);
     if (length > 1)
         copy[1] = (uint8_t)(RRMP_VERSION << 4 | (copy[1] & 15));
+    bool is_control = length > 0 && (copy[0] == RRMP_INSTANCE || copy[0] == RRMP_SERVICE);
     struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                      .flags = is_control ? 0 : BACKBONE_FLAG_UNICAST,
                                       .session = to_sink ? 1 : 2,
                                       .src_port = 1,
                                       .dst_port = 1,
+                                      .topic = RRMP_TOPIC_CONTROL,
                                       .bytes = copy,
                                       .length = (uint32_t)length };
     give(bench, to_sink, &message);

@@ -99,10 +99,11 @@ bool pair_move(struct pair *pair, struct pair_line *line, uint64_t from, bool lo
         const struct backbone_target *target = &pair->moving.sent[i].target;
         struct backbone_event message = {
             .type = BACKBONE_MESSAGE,
+            .flags = target->path == BACKBONE_PATH_UNICAST ? BACKBONE_FLAG_UNICAST : 0,
             .session = from,
             .src_port = 1,
             .dst_port = target->path == BACKBONE_PATH_MULTICAST ? 0 : target->port,
-            .topic = target->path == BACKBONE_PATH_MULTICAST ? target->topic : 0,
+            .topic = target->topic,
             .bytes = pair->moving.sent[i].bytes,
             .length = (uint32_t)pair->moving.sent[i].length,
         };
@@ -157,6 +158,7 @@ void pair_snapshot_elsewhere(struct pair *pair, const char *name)
     rrmp_record_encode(&wr, &record);
     assert_true(md_wr_ok(&wr));
     struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                      .flags = BACKBONE_FLAG_UNICAST,
                                       .session = PAIR_ELSEWHERE,
                                       .src_port = 1,
                                       .dst_port = 1,

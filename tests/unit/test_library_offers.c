@@ -134,6 +134,7 @@ static void ask_as(struct app *app, const char *name, size_t length, uint8_t nam
     rrmp_record_encode(&wr, &record);
     assert_true(md_wr_ok(&wr));
     event(app, &(struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                         .flags = BACKBONE_FLAG_UNICAST,
                                          .session = 10,
                                          .src_port = 1,
                                          .dst_port = 1,

@@ -167,7 +167,10 @@ static void sink_take(struct chain *chain, uint32_t n)
 
 static struct backbone_event message_of(const struct line *line, size_t i, uint64_t session)
 {
+    bool is_unicast = line->sent[i].target.path == BACKBONE_PATH_UNICAST;
+
     return (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                    .flags = is_unicast ? BACKBONE_FLAG_UNICAST : 0,
                                     .session = session,
                                     .src_port = 1,
                                     .dst_port = line->sent[i].target.port,
@@ -714,6 +717,55 @@ static void a_batch_of_messages_and_other_events_is_taken_in_its_order(void **st
     assert_int_equal(rrmp_sink_stats(chain->sinks[0])->before_instance, 1);
 }
 
+/* A program that may publish one service is the instance of another one, too: what it sends on the
+ * one's topic is not taken for the other's. */
+static void records_on_the_topic_of_another_service_are_dropped(void **state)
+{
+    struct chain *chain = *state;
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(chain->sinks[0]);
+
+    open_at(chain, 0);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    struct backbone_event message = message_of(&chain->from_source, 0, 1);
+    message.topic++;
+    rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1);
+    assert_int_equal(stats->wrong_topic, 1);
+    settle(chain); /* the true one */
+    assert_string_equal(chain->log[0], "I=U");
+    pass(chain, 1200 * MS); /* until INSTANCE and SERVICE come again */
+    assert_int_equal(stats->wrong_topic, 1);
+}
+
+static void a_service_is_believed_on_the_control_topic_and_under_its_own_alone(void **state)
+{
+    struct chain *chain = *state;
+    struct rrmp_record record = { .header = { .type = RRMP_SERVICE, .svc = chain->svc } };
+    struct backbone_event message = { .type = BACKBONE_MESSAGE, .session = 1, .src_port = 1 };
+    const char *name = "OTHER";
+    uint8_t out[128];
+    struct md_wr wr = md_wr_init(out, sizeof(out));
+    struct rrmp_view view = { (const uint8_t *)name, strlen(name) };
+
+    open_at(chain, 0);
+    settle(chain);
+    record.u.service = (struct rrmp_service){ .version = 99, .name = view };
+    record.u.service.topic = rrmp_topic(name, strlen(name));
+    rrmp_record_encode(&wr, &record);
+    assert_true(md_wr_ok(&wr));
+    message.bytes = out;
+    message.length = (uint32_t)md_wr_length(&wr);
+    for (uint64_t i = 1; i <= 2; i++) { /* on its own topic; under the index of another service */
+        message.topic = i == 1 ? record.u.service.topic : RRMP_TOPIC_CONTROL;
+        rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1);
+        assert_int_equal(rrmp_sink_stats(chain->sinks[0])->wrong_topic, i);
+    }
+    assert_int_equal(rrmp_sink_service_find(chain->sinks[0], view), RRMP_SERVICE_NONE);
+    publish(chain, RRMP_UPDATE, "one");
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=U");
+}
+
 /* Race 11: a refusal of an older request does not end the newer one. */
 static void a_final_refusal_closes_the_item(void **state)
 {
@@ -1108,6 +1160,7 @@ static struct rrmp_sink_event dictionary_part(struct chain *chain, uint64_t sess
     rrmp_record_encode(&wr, &record);
     assert_true(md_wr_ok(&wr));
     const struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                            .flags = BACKBONE_FLAG_UNICAST,
                                             .session = session,
                                             .src_port = 1,
                                             .dst_port = 1,
@@ -1178,6 +1231,8 @@ int main(void)
         TEST(a_service_may_linger_as_long_as_it_likes),
         TEST(an_image_that_crosses_a_close_serves_the_next_open),
         TEST(records_of_an_instance_that_has_ended_are_ignored),
+        TEST(records_on_the_topic_of_another_service_are_dropped),
+        TEST(a_service_is_believed_on_the_control_topic_and_under_its_own_alone),
         TEST(a_batch_of_messages_and_other_events_is_taken_in_its_order),
         TEST(a_final_refusal_closes_the_item),
         TEST(a_final_status_closes_the_item_for_all),

@@ -197,7 +197,11 @@ void network_send(struct world *world, struct proc *from, const struct backbone_
                   const uint8_t *bytes, size_t length)
 {
     struct entry entry = {
-        .event = { .type = BACKBONE_MESSAGE, .session = from->session, .src_port = from->port }
+        .event = { .type = BACKBONE_MESSAGE,
+                   .flags = target->path == BACKBONE_PATH_UNICAST ? BACKBONE_FLAG_UNICAST : 0,
+                   .session = from->session,
+                   .src_port = from->port,
+                   .topic = target->topic }
     };
 
     if (world->outside)
@@ -205,7 +209,6 @@ void network_send(struct world *world, struct proc *from, const struct backbone_
     entry.blob = blob_take(bytes, length);
     overhear(world, entry.blob);
     if (target->path == BACKBONE_PATH_MULTICAST) {
-        entry.event.topic = target->topic;
         for (uint32_t n = 0; n < world->plan.node_count; n++)
             send_to(world, from->node, n, 0, &entry);
     } else {
