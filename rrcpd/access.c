@@ -29,6 +29,7 @@ struct rule {
     bool is_group, is_known;
     uint32_t id;
     bool all, consumes;
+    struct quota_limits limits;
 };
 
 struct access {
@@ -87,6 +88,16 @@ static bool take_names(struct access *access, char *list, bool is_topic)
     return access->name_count > before;
 }
 
+/* A number from 1 on. */
+static bool take_limit(const char *text, uint64_t most, uint64_t *out)
+{
+    char *end;
+
+    errno = 0;
+    *out = strtoull(text, &end, 10);
+    return *text >= '0' && *text <= '9' && !*end && errno == 0 && *out > 0 && *out <= most;
+}
+
 static bool take_word(struct access *access, struct rule *rule, char *word, bool is_first)
 {
     bool is_group = strncmp(word, "gid=", 4) == 0;
@@ -102,6 +113,10 @@ static bool take_word(struct access *access, struct rule *rule, char *word, bool
         return rule->all = true;
     if (strcmp(word, "consume") == 0)
         return rule->consumes = true;
+    if (strncmp(word, "rate=", 5) == 0)
+        return take_limit(word + 5, QUOTA_RATE_MAX, &rule->limits.messages);
+    if (strncmp(word, "bytes=", 6) == 0)
+        return take_limit(word + 6, UINT32_MAX, &rule->limits.bytes);
     if (strncmp(word, "publish=", 8) == 0)
         return take_names(access, word + 8, false);
     return strncmp(word, "topics=", 7) == 0 && take_names(access, word + 7, true);
@@ -157,8 +172,9 @@ int access_create(const char *text, char *why, size_t why_size, struct access **
     if (wrong)
         snprintf(why, why_size,
                  "attachAccess: at %.60s: a rule is uid=NAME or gid=NAME, then all, or consume, "
-                 "publish=SERVICE,... and topics=NAME,...; %d rules and %d names at most",
-                 wrong, ACCESS_RULES_MAX, ACCESS_NAMES_MAX);
+                 "publish=SERVICE,... and topics=NAME,..., then rate=MESSAGES and bytes=BYTES a "
+                 "second; %d rules and %d names at most, rate at most %d, bytes at most %u",
+                 wrong, ACCESS_RULES_MAX, ACCESS_NAMES_MAX, QUOTA_RATE_MAX, UINT32_MAX);
     free(copy);
     if (wrong) {
         free(access);
@@ -208,6 +224,23 @@ bool access_is_all(const struct access *access, access_rules rules)
         if (rules >> i & 1 && access->rules[i].all)
             return true;
     return false;
+}
+
+struct quota_limits access_limits(const struct access *access, access_rules rules)
+{
+    struct quota_limits limits = { 0 };
+
+    for (int i = 0; i < access->rule_count; i++) {
+        const struct quota_limits *its = &access->rules[i].limits;
+
+        if (!(rules >> i & 1))
+            continue;
+        if (its->messages > limits.messages)
+            limits.messages = its->messages;
+        if (its->bytes > limits.bytes)
+            limits.bytes = its->bytes;
+    }
+    return limits;
 }
 
 static bool may_consume(const struct access *access, access_rules rules)

@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "quota.h"
 #include "rrcp/rrcp.h"
 
 /*
@@ -14,7 +15,11 @@
  *
  *      uid=alice consume publish=RISK,FX topics=risk.*,fx ; gid=quants consume
  *
- * `all` is what the daemons may: everything. A program has what all rules for its uid and its
+ *      uid=feed publish=RISK rate=50000 bytes=10000000
+ *
+ * `all` is what the daemons may: everything. `rate` and `bytes` are what all programs of the uid
+ * together may send in a second, see quota.h: the most that a rule for the program names; without
+ * one there is no limit. A program has what all rules for its uid and its
  * groups give together. The daemons are root, the uid of this rrcpd, and those that the packages
  * start src_dist and p2ps as.
  *
@@ -41,6 +46,9 @@ access_rules access_find(const struct access *access, uid_t uid, const gid_t *gr
 bool access_is_daemon(const struct access *access, uid_t uid);
 /* The rules let it do everything. */
 bool access_is_all(const struct access *access, access_rules rules);
+
+/* The most that a program may send in a second. */
+struct quota_limits access_limits(const struct access *access, access_rules rules);
 
 /* NULL: it may be sent. Else: what was tried, for the log. The bytes must be private. */
 const char *access_refuses(const struct access *access, access_rules rules,

@@ -118,6 +118,18 @@ static void report_gap(struct net *net, const struct backbone_event *gap)
     net_post(net, NET_GAP, NULL, (int)gap->reason);
 }
 
+/* Users that sleep need not be woken for what they sent themselves. */
+static void note_sender(struct net *net, const struct backbone_event *event)
+{
+    bool is_own = event->session == net->session && event->type == BACKBONE_MESSAGE;
+    int port = is_own ? event->src_port : NET_PORT_MANY;
+
+    if (net->put_by == 0)
+        net->put_by = port;
+    else if (net->put_by != port)
+        net->put_by = NET_PORT_MANY;
+}
+
 static void deliver(struct net *net)
 {
     int count;
@@ -133,6 +145,7 @@ static void deliver(struct net *net)
             if (net->events[i].type != BACKBONE_MESSAGE)
                 net_peers_event(net, &net->events[i]);
             md_trace_tick(MD_TRACE_PUT, net->events[i].bytes, net->events[i].length);
+            note_sender(net, &net->events[i]);
             attach_inbound_put(net->inbound, &net->events[i]);
         }
 }
@@ -141,6 +154,7 @@ static void publish(struct net *net)
 {
     if (attach_inbound_publish(net->inbound))
         net_users_wake(net);
+    net->put_by = 0;
     md_trace_end(MD_TRACE_PUBLISHED);
 }
 
@@ -242,7 +256,10 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
 {
     uint64_t now_ns = md_clock_mono_ns();
     uint64_t deadline_ns = attach_node_deadline(net->node);
+    uint64_t users_ns = net_users_deadline(net);
 
+    if (users_ns < deadline_ns)
+        deadline_ns = users_ns;
     if (net->is_held) {
         struct timespec pause = { .tv_nsec = HELD_NS };
 
@@ -259,7 +276,7 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
             return;
         }
     }
-    if (net_users_arm(net) && attach_node_arm(net->node))
+    if (net_users_arm(net, now_ns) && attach_node_arm(net->node))
         sleep_until(net, now_ns, deadline_ns);
     net_users_disarm(net);
     *idle_since_ns = 0;
@@ -277,6 +294,7 @@ static void keep_books(struct net *net, uint64_t begin_ns, int work)
     if (now_ns >= net->stats_at_ns) {
         net->stats_at_ns = now_ns + STATS_NS;
         net_stats_update(net, now_ns);
+        net_users_tell_denied(net);
         net_strangers_tell(net, now_ns);
         net_mesh_tell(net, now_ns);
     }
@@ -371,9 +389,10 @@ static int open_all(struct net *net, char *why, size_t why_size)
     warn_about_buffers(&net->config, &report);
     say_how_packets_are_sealed(net);
     net->engine = attach_node_engine(net->node);
+    net->session = rrcp_session(net->engine);
     struct attach_inbound_config inbound = { .size = net->config.inbound_bytes,
                                              .lag_max = net->config.lag_max,
-                                             .session = rrcp_session(net->engine),
+                                             .session = net->session,
                                              .message_max = node.engine.message_bytes_max };
     err = attach_inbound_create(&inbound, &net->inbound);
     if (err) {

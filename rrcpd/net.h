@@ -20,7 +20,7 @@
  */
 struct net;
 
-enum { NET_USER_ROWS = 5 }; /* counters of a user that are shown */
+enum { NET_USER_ROWS = 6 }; /* counters of a user that are shown */
 
 /* A user, made by the control loop, lent to the net loop between NET_ADD and NET_REMOVED. */
 struct net_user {
@@ -34,8 +34,15 @@ struct net_user {
     /* The rules for it; NULL: it may send everything. */
     const struct access *access;
     access_rules rules;
+    struct quota_limits limits;
+    uid_t uid;
 
     /* The net loop's own. */
+    struct quota *quota;    /* NULL: none */
+    uint64_t held_until_ns; /* its messages are above the quota and wait until then; 0: no */
+    uint64_t held;          /* how often they waited */
+    uint64_t denied_told;   /* of `denied`, those the user knows of */
+    const char *tried;      /* what was denied last */
     struct attach_outbound_reader ring;
     int port;
     bool is_leaving;  /* no longer believed, or on its way out */

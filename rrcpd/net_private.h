@@ -9,7 +9,7 @@
 #include "base/thread.h"
 #include "net.h"
 
-enum { NET_USER_MAX = RRCP_USER_MAX, NET_EVENT_MAX = 512 };
+enum { NET_USER_MAX = RRCP_USER_MAX, NET_EVENT_MAX = 512, NET_PORT_MANY = -1 };
 
 /* Each user has at most two letters under way in a direction: there is always room. */
 enum { MAIL_MAX = 4 * RRCP_USER_MAX + 16 };
@@ -44,10 +44,14 @@ struct net {
     struct net_user *users[NET_USER_MAX];
     int user_count;
     int user_next;    /* whose turn it is */
+    uint64_t session; /* our own */
+    /* The user that sent all that was put since the last publish; NET_PORT_MANY: not one alone. */
+    int put_by;
     bool is_full;     /* the engine takes no more messages now */
     bool is_held;     /* flowControl min: a local reader is far behind */
     uint64_t held_ns; /* when that was looked at last */
     uint64_t users_violated, users_given_up, messages_denied;
+    struct quotas quotas;
     uint8_t *judged; /* a message of a user that may not send everything */
     bool is_stopping, has_stopped;
     struct backbone_event events[NET_EVENT_MAX];

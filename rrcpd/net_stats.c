@@ -122,6 +122,7 @@ static const struct stats_row user_rows[NET_USER_ROWS] = {
     STATS_ROW(STATS_KIND_COUNTER, "refused", struct net_user, refused),
     STATS_ROW(STATS_KIND_COUNTER, "wakes", struct net_user, wakes),
     STATS_ROW(STATS_KIND_COUNTER, "denied", struct net_user, denied),
+    STATS_ROW(STATS_KIND_COUNTER, "held", struct net_user, held),
 };
 
 struct net_stats {

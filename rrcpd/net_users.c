@@ -19,6 +19,9 @@ enum { QUANTUM_BYTES = 8 * 1024, ROUND_BYTES = 128 * 1024 };
  * userQLimit buys a reader that is behind another fcTimeout. */
 enum { GIVEN_UP_S = 60, CREDIT_PART = 64 };
 
+/* A reader is woken for its own messages when they are this part of what it may lag behind. */
+enum { OWN_PART = 8 };
+
 /* ---- coming and going ----------------------------------------------------------------------- */
 
 void net_user_add(struct net *net, struct net_user *user)
@@ -39,6 +42,8 @@ void net_user_add(struct net *net, struct net_user *user)
     if (epoll_ctl(net->epoll_fd, EPOLL_CTL_ADD, user->doorbell_fd, &event) != 0)
         md_log(MD_LOG_ERROR, "user %s: its doorbell cannot be watched", user->name);
     user->port = port;
+    if (user->limits.messages > 0 || user->limits.bytes > 0)
+        user->quota = quotas_enter(&net->quotas, user->uid, user->limits);
     attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
     net->users[net->user_count++] = user;
     net_stats_user_add(net, user);
@@ -81,6 +86,8 @@ static void remove_user(struct net *net, int index, uint64_t now_ns)
     (void)rrcp_user_remove(net->engine, now_ns, user->port, user->reason);
     (void)epoll_ctl(net->epoll_fd, EPOLL_CTL_DEL, user->doorbell_fd, NULL);
     net_stats_user_remove(net, user);
+    if (user->quota)
+        quota_leave(user->quota);
     net->users[index] = net->users[--net->user_count];
     net_post(net, NET_REMOVED, user, 0);
 }
@@ -106,8 +113,61 @@ static bool may_send(struct net *net, struct net_user *user, struct rrcp_msg *ms
                "user %s (port %d) may not send %s (attachAccess); dropped, as all that follows of "
                "that kind",
                user->name, user->port, tried);
+    user->tried = tried;
     net->messages_denied++;
     return false;
+}
+
+/* True: the user has sent what it may for now, and the rest waits in its ring. */
+static bool is_held(struct net_user *user, uint64_t now_ns)
+{
+    uint64_t due_ns = user->quota ? quota_due_ns(user->quota) : 0;
+
+    if (due_ns <= now_ns) {
+        user->held_until_ns = 0;
+        return false;
+    }
+    if (user->held_until_ns == 0 && user->held++ == 0)
+        md_log(MD_LOG_WARNING,
+               "user %s (port %d) sends more than rate or bytes of attachAccess allow; what is "
+               "above waits in its ring",
+               user->name, user->port);
+    user->held_until_ns = due_ns;
+    return true;
+}
+
+static bool waits_for_quota(const struct net_user *user, uint64_t now_ns)
+{
+    return user->held_until_ns > now_ns;
+}
+
+uint64_t net_users_deadline(const struct net *net)
+{
+    uint64_t first_ns = UINT64_MAX;
+
+    for (int i = 0; i < net->user_count; i++)
+        if (net->users[i]->held_until_ns > 0 && net->users[i]->held_until_ns < first_ns)
+            first_ns = net->users[i]->held_until_ns;
+    return first_ns;
+}
+
+void net_users_tell_denied(struct net *net)
+{
+    for (int i = 0; i < net->user_count; i++) {
+        struct net_user *user = net->users[i];
+
+        if (user->denied == user->denied_told)
+            continue;
+        user->denied_told = user->denied;
+        net->put_by = NET_PORT_MANY; /* it is to be woken for this */
+        attach_inbound_put(net->inbound,
+                           &(struct backbone_event){ .type = BACKBONE_DENIED,
+                                                     .session = net->session,
+                                                     .dst_port = (uint16_t)user->port,
+                                                     .count = user->denied,
+                                                     .bytes = (const uint8_t *)user->tried,
+                                                     .length = (uint32_t)strlen(user->tried) });
+    }
 }
 
 /* Up to a quantum of one user. Returns bytes; sets net->is_full when the engine is. */
@@ -117,7 +177,8 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
     int bytes = 0;
     int found = 0;
 
-    while (bytes < QUANTUM_BYTES && (found = attach_outbound_peek(&user->ring, &msg)) > 0) {
+    while (bytes < QUANTUM_BYTES && (found = attach_outbound_peek(&user->ring, &msg)) > 0 &&
+           !(user->quota && is_held(user, now_ns))) {
         int err = may_send(net, user, &msg) ? rrcp_submit(net->engine, now_ns, user->port, &msg)
                                             : MD_ERR_STATE;
 
@@ -127,6 +188,8 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
         }
         md_trace_tick(MD_TRACE_SUBMITTED, msg.bytes, msg.length);
         attach_outbound_take(&user->ring);
+        if (user->quota)
+            quota_charge(user->quota, msg.length, now_ns);
         if (err)
             user->refused++;
         user->messages++;
@@ -143,9 +206,12 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
     return bytes;
 }
 
-static bool is_drained(const struct net_user *user)
+/* A user that has left does not wait for its quota, a full ring could take hours: the rest is
+ * dropped. */
+static bool is_drained(const struct net_user *user, uint64_t now_ns)
 {
-    return user->reason == BACKBONE_USER_VIOLATED || user->ring.tail == user->ring.head;
+    return user->reason == BACKBONE_USER_VIOLATED || user->ring.tail == user->ring.head ||
+           waits_for_quota(user, now_ns);
 }
 
 int net_users_submit(struct net *net, uint64_t now_ns)
@@ -165,12 +231,21 @@ int net_users_submit(struct net *net, uint64_t now_ns)
         net->user_next++;
     }
     for (int i = net->user_count - 1; i >= 0; i--)
-        if (net->users[i]->is_removing && is_drained(net->users[i]))
+        if (net->users[i]->is_removing && is_drained(net->users[i], now_ns))
             remove_user(net, i, now_ns);
     return total;
 }
 
 /* ---- sleep ---------------------------------------------------------------------------------- */
+
+/* It asked not to be woken for its own messages, there are no others, and it is not far behind. */
+static bool sleeps_on(const struct net *net, const struct net_user *user, uint32_t sleep)
+{
+    uint64_t cursor = atomic_load_explicit(&user->map->cursor, memory_order_relaxed);
+
+    return sleep == ATTACH_SLEEP_OTHERS && user->port == net->put_by &&
+           attach_inbound_position(net->inbound) - cursor < net->config.lag_max / OWN_PART;
+}
 
 /* Readers that sleep are rung once. The pipe's write end is ours alone and never blocks. */
 void net_users_wake(struct net *net)
@@ -180,7 +255,9 @@ void net_users_wake(struct net *net)
         struct net_user *user = net->users[i];
         _Atomic uint32_t *flag = &user->map->reader_sleeps;
 
-        if (atomic_load_explicit(flag, memory_order_relaxed) == 0 ||
+        uint32_t sleep = atomic_load_explicit(flag, memory_order_relaxed);
+
+        if (sleep == ATTACH_SLEEP_NOT || sleeps_on(net, user, sleep) ||
             atomic_exchange_explicit(flag, 0, memory_order_acq_rel) == 0)
             continue;
         user->wakes++;
@@ -188,7 +265,7 @@ void net_users_wake(struct net *net)
     }
 }
 
-bool net_users_arm(struct net *net)
+bool net_users_arm(struct net *net, uint64_t now_ns)
 {
     for (int i = 0; i < net->user_count; i++)
         atomic_store_explicit(&net->users[i]->map->daemon_sleeps, 1, memory_order_relaxed);
@@ -201,7 +278,7 @@ bool net_users_arm(struct net *net)
         const struct net_user *user = net->users[i];
 
         if (!(user->is_leaving && user->reason == BACKBONE_USER_VIOLATED) &&
-            attach_outbound_waiting(&net->users[i]->ring))
+            !waits_for_quota(user, now_ns) && attach_outbound_waiting(&net->users[i]->ring))
             return false;
     }
     return true;

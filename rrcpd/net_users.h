@@ -7,7 +7,12 @@
 
 int net_users_submit(struct net *net, uint64_t now_ns); /* bytes given to the engine */
 void net_users_wake(struct net *net);                   /* readers that sleep */
-bool net_users_arm(struct net *net);                    /* false: something is there */
+/* False: something is there. A user above its quota has nothing. */
+bool net_users_arm(struct net *net, uint64_t now_ns);
+/* When messages that wait for a quota may go on; UINT64_MAX: none wait. */
+uint64_t net_users_deadline(const struct net *net);
+/* Users whose messages were dropped hear of it in the inbound ring. */
+void net_users_tell_denied(struct net *net);
 void net_users_disarm(struct net *net);
 bool net_users_behind(struct net *net, uint64_t now_ns); /* flowControl min: wait for readers */
 void net_user_add(struct net *net, struct net_user *user);

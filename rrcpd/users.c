@@ -217,6 +217,7 @@ static bool has_access(struct user *user, bool is_application)
                "or all would");
         return false;
     }
+    user->net.limits = access_limits(access, rules);
     if (!access_is_all(access, rules)) {
         user->net.access = access;
         user->net.rules = rules;
@@ -295,6 +296,7 @@ static void attach(struct user *user, const struct attach_request *request)
     }
     user->net.receives = !(request->flags & ATTACH_REQUEST_SENDS_ONLY);
     user->net.owner = user;
+    user->net.uid = user->peer.uid;
     user->state = STATE_ADDING;
     net_mail_send(user->users->net, (struct net_mail){ .kind = NET_ADD, .user = &user->net });
 }

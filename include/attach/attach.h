@@ -83,6 +83,10 @@ void attach_close(struct attach *user);
 /* One descriptor for the whole life of `user`, readable when attach_poll() has something to do. */
 int attach_fd(const struct attach *user);
 
+/* False: attach_poll() still gives what the user itself sends, but that alone wakes it only when
+ * much has gathered. True unless this is called. */
+void attach_wakes_for_own(struct attach *user, bool wakes);
+
 /* When attach_poll() wants to be called even if the descriptor is silent; UINT64_MAX = never. */
 uint64_t attach_deadline(const struct attach *user);
 
@@ -146,5 +150,15 @@ struct attach_counters {
 };
 
 void attach_counters(const struct attach *user, struct attach_counters *out);
+
+/* Why it is not attached: the daemon refused it, or there is none. */
+struct attach_refusal {
+    uint64_t count; /* grows with each other reason, and with each that follows an attachment */
+    int error;      /* MD_ERR_CLOSED: no daemon; MD_OK: attached, or not tried yet */
+    bool by_daemon;
+    char why[192]; /* for people; "" with MD_OK */
+};
+
+const struct attach_refusal *attach_refusal(const struct attach *user);
 
 #endif

@@ -59,6 +59,7 @@ enum attach_record_type {
     ATTACH_RECORD_USER_DOWN = 5,  /* src_port; flags: reason */
     ATTACH_RECORD_TX_DROPPED = 6, /* session: destination; dst_port: the sender; seq: messages */
     ATTACH_RECORD_PEER_INFO = 7,  /* payload: node name */
+    ATTACH_RECORD_DENIED = 12,    /* dst_port: the sender; seq: messages; payload: text */
 };
 
 /* In front of each record's payload. `length` is of the whole record without the padding to 8. */
@@ -146,6 +147,13 @@ enum attach_outbound_type {
 
 #define ATTACH_OUTBOUND_UNICAST 1u
 
+/* A user that sleeps is woken for this. */
+enum attach_sleep {
+    ATTACH_SLEEP_NOT = 0,
+    ATTACH_SLEEP_ANY = 1,    /* whatever comes */
+    ATTACH_SLEEP_OTHERS = 2, /* its own messages alone are no reason, unless it falls behind */
+};
+
 struct attach_outbound_record {
     uint32_t length; /* of the whole record without the padding to 8 */
     uint16_t type;
@@ -165,7 +173,7 @@ struct attach_outbound_map {
     alignas(64) _Atomic uint64_t head;          /* producer */
     alignas(64) _Atomic uint64_t tail;          /* consumer */
     alignas(64) _Atomic uint32_t daemon_sleeps; /* consumer: ring the doorbell */
-    alignas(64) _Atomic uint32_t reader_sleeps; /* this user's inbound reader sleeps: wake it */
+    alignas(64) _Atomic uint32_t reader_sleeps; /* enum attach_sleep: wake this user */
     _Atomic uint32_t producer_waits;            /* it found the ring full: wake it at a half */
     _Atomic uint64_t cursor;                    /* its position, for statistics only */
     alignas(ATTACH_PAGE) uint8_t data[];

@@ -8,8 +8,8 @@
 
 /*
  * One event, the same from the reliable multicast engine (rrcp), through an attachment (attach), to
- * the engines of market data (rrmp). The numbers of the first seven are those of the records in
- * the inbound ring.
+ * the engines of market data (rrmp). The numbers of the first seven, and of DENIED, are those of
+ * the records in the inbound ring.
  */
 enum backbone_event_type {
     BACKBONE_MESSAGE = 1,
@@ -25,6 +25,8 @@ enum backbone_event_type {
     BACKBONE_OVERRUN = 9,   /* its ring was lapped: `count` bytes skipped; GAPs follow */
     BACKBONE_ATTACHED = 10, /* it is (session, dst_port) from now on */
     BACKBONE_DETACHED = 11, /* its daemon is gone: all peers are, what was not sent is lost */
+    BACKBONE_DENIED = 12,   /* rrcpd dropped messages of dst_port that it may not send, `count` by
+                               now; bytes: what the last one was, for people */
 };
 
 enum backbone_gap_reason {

@@ -36,6 +36,11 @@ uint64_t attach_deadline(const struct attach *user)
     return user->kind->deadline(user);
 }
 
+void attach_wakes_for_own(struct attach *user, bool wakes)
+{
+    user->sleep = wakes ? ATTACH_SLEEP_ANY : ATTACH_SLEEP_OTHERS;
+}
+
 bool attach_self(const struct attach *user, uint64_t *session, uint16_t *port)
 {
     *session = user->session;
@@ -173,4 +178,9 @@ void attach_fill(const struct attach *user, size_t *used, size_t *size)
 void attach_counters(const struct attach *user, struct attach_counters *out)
 {
     *out = user->counters;
+}
+
+const struct attach_refusal *attach_refusal(const struct attach *user)
+{
+    return &user->refusal;
 }

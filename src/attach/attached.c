@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
 #include <stdalign.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -95,6 +96,27 @@ static void leave(struct attached *a, uint64_t now_ns)
         inbound_pend(&a->reader, (struct backbone_event){ .type = BACKBONE_DETACHED });
 }
 
+/* The daemon refused us, or is not there. The same reason again is no other one. */
+static void refused(struct attached *a, int error, bool by_daemon, const char *why)
+{
+    struct attach_refusal *refusal = &a->user.refusal;
+    bool is_same = refusal->error == error && refusal->by_daemon == by_daemon &&
+                   strcmp(refusal->why, why) == 0;
+
+    refusal->count += !is_same;
+    refusal->error = error;
+    refusal->by_daemon = by_daemon;
+    snprintf(refusal->why, sizeof(refusal->why), "%s", why);
+}
+
+static void no_daemon(struct attached *a, const char *what, const char *why)
+{
+    char text[sizeof(a->user.refusal.why)];
+
+    snprintf(text, sizeof(text), "%s %s: %s", what, a->path, why);
+    refused(a, MD_ERR_CLOSED, false, text);
+}
+
 static void watch(const struct attached *a, int fd)
 {
     struct epoll_event event = { .events = EPOLLIN };
@@ -120,11 +142,14 @@ static void ask(struct attached *a, uint64_t now_ns)
 
     a->retry_at_ns = now_ns + a->retry_ns;
     a->socket_fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (a->socket_fd < 0)
+    if (a->socket_fd < 0) {
+        no_daemon(a, "no socket for", strerror(errno));
         return;
+    }
     memcpy(request.name, a->name, sizeof(request.name));
     if ((!try_path(a, a->role_path) && !try_path(a, a->path)) ||
         send(a->socket_fd, &request, sizeof(request), MSG_NOSIGNAL) != (ssize_t)sizeof(request)) {
+        no_daemon(a, "no rrcpd answers at", strerror(errno));
         close_fd(&a->socket_fd);
         return;
     }
@@ -181,10 +206,30 @@ static void come_up(struct attached *a, const struct attach_reply *reply, int fd
     if (a->user.message_max > a->user.out.size / 2 - 64)
         a->user.message_max = a->user.out.size / 2 - 64;
     a->state = STATE_UP;
+    a->user.refusal.error = MD_OK;
+    a->user.refusal.why[0] = '\0';
     a->user.counters.attaches++;
     inbound_pend(&a->reader, (struct backbone_event){ .type = BACKBONE_ATTACHED,
                                                       .session = reply->session,
                                                       .dst_port = reply->port });
+}
+
+/* No attachment came of what was asked. */
+static void not_attached(struct attached *a, ssize_t got, const struct attach_reply *reply)
+{
+    char why[sizeof(reply->why) + 1];
+
+    if (got != (ssize_t)sizeof(*reply) || reply->magic != ATTACH_PROTOCOL_MAGIC) {
+        no_daemon(a, "no answer from", got == 0 ? "it hung up" : "it is silent");
+    } else if (reply->version != ATTACH_SHM_VERSION) {
+        refused(a, MD_ERR_STATE, true, "rrcpd is of another version");
+    } else if (reply->result != 0) {
+        memcpy(why, reply->why, sizeof(reply->why));
+        why[sizeof(reply->why)] = '\0';
+        refused(a, reply->result, true, why);
+    } else {
+        refused(a, MD_ERR_SYS, false, "the rings of rrcpd cannot be mapped");
+    }
 }
 
 static void await_reply(struct attached *a, uint64_t now_ns)
@@ -204,6 +249,7 @@ static void await_reply(struct attached *a, uint64_t now_ns)
         if (inbound_start(&a->reader, a->inbound, reply.port) != 0)
             leave(a, now_ns);
     } else {
+        not_attached(a, got, &reply);
         leave(a, now_ns);
     }
     for (int i = 0; i < ATTACH_FD_COUNT; i++)
@@ -262,7 +308,7 @@ static bool arm(struct attached *a)
 
     drain_rings(a);
     atomic_store_explicit(&map->cursor, a->reader.cursor, memory_order_relaxed);
-    atomic_store_explicit(&map->reader_sleeps, 1, memory_order_relaxed);
+    atomic_store_explicit(&map->reader_sleeps, a->user.sleep, memory_order_relaxed);
     attach_fence(memory_order_seq_cst);
     a->is_armed = true;
     if (!inbound_has_more(&a->reader))
@@ -364,6 +410,7 @@ int attached_open(const struct attach_config *config, struct attach **out)
     if (!a)
         return MD_ERR_NOMEM;
     a->user.kind = &attached_kind;
+    a->user.sleep = ATTACH_SLEEP_ANY;
     a->socket_fd = a->wake_fd = a->doorbell_fd = -1;
     a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     a->ring_bytes = config->outbound_bytes ? config->outbound_bytes : DEFAULT_RING;

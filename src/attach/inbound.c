@@ -297,6 +297,7 @@ static void put_other(struct attach_inbound_writer *writer, const struct backbon
         record->flags = event->reason;
         break;
     case BACKBONE_TX_DROPPED:
+    case BACKBONE_DENIED:
         record->seq = event->count;
         break;
     case BACKBONE_MESSAGE:

@@ -108,6 +108,8 @@ struct attach {
     uint64_t session;
     uint16_t port;
     size_t message_max;
+    uint32_t sleep; /* enum attach_sleep */
+    struct attach_refusal refusal;
 };
 
 int attached_open(const struct attach_config *config, struct attach **out);

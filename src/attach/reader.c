@@ -337,6 +337,12 @@ static int other_event(struct inbound_reader *reader, const struct attach_record
         out->type = BACKBONE_TX_DROPPED;
         out->count = record->seq;
         return record->dst_port == reader->port;
+    case ATTACH_RECORD_DENIED:
+        out->type = BACKBONE_DENIED;
+        out->count = record->seq;
+        out->bytes = payload;
+        out->length = length;
+        return record->dst_port == reader->port;
     default:
         return 0; /* of a newer daemon */
     }

@@ -332,6 +332,7 @@ static void notice_in(struct rrmp_sink *sink, const struct backbone_event *notic
         break;
     case BACKBONE_MESSAGE:
     case BACKBONE_PEER_INFO:
+    case BACKBONE_DENIED:
     case BACKBONE_TX_READY:
         break;
     }

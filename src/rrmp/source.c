@@ -293,6 +293,7 @@ static void notice_in(struct rrmp_source *source, uint64_t now_ns,
     case BACKBONE_TX_DROPPED:
     case BACKBONE_MESSAGE:
     case BACKBONE_PEER_INFO:
+    case BACKBONE_DENIED:
     case BACKBONE_TX_READY:
         break;
     }

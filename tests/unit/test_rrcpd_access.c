@@ -124,8 +124,9 @@ static struct rrcp_msg bare(uint8_t out[512], const char *name)
 
 static void rules_are_read_or_the_wrong_word_is_named(void **state)
 {
-    static const char *const wrong[] = { "alice consume", "uid= consume", "uid=1 consumes",
-                                         "uid=1 publish=", "consume uid=1" };
+    static const char *const wrong[] = { "alice consume",         "uid= consume",  "uid=1 consumes",
+                                         "uid=1 publish=",        "consume uid=1", "uid=1 rate=0",
+                                         "uid=1 rate=1000000000", "uid=1 bytes=1k" };
     struct access *access = read_rules(RULES);
     char why[512];
 
@@ -144,6 +145,22 @@ static void rules_are_read_or_the_wrong_word_is_named(void **state)
     }
     access = read_rules("");
     assert_int_equal(access_find(access, 1001, NULL, 0), 0);
+    access_destroy(access);
+}
+
+static void the_most_that_a_rule_names_is_the_limit(void **state)
+{
+    struct access *access =
+        read_rules("uid=1 consume rate=100; gid=7 rate=50 bytes=4000; uid=2 all");
+    const gid_t groups[] = { 7 };
+    struct quota_limits limits = access_limits(access, access_find(access, 1, groups, 1));
+
+    (void)state;
+    assert_int_equal(limits.messages, 100);
+    assert_int_equal(limits.bytes, 4000);
+    limits = access_limits(access, access_find(access, 2, NULL, 0));
+    assert_int_equal(limits.messages, 0);
+    assert_int_equal(limits.bytes, 0);
     access_destroy(access);
 }
 
@@ -246,6 +263,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rules_are_read_or_the_wrong_word_is_named),
+        cmocka_unit_test(the_most_that_a_rule_names_is_the_limit),
         cmocka_unit_test(a_consumer_may_ask_and_nothing_else),
         cmocka_unit_test(a_publisher_speaks_for_its_own_services),
         cmocka_unit_test(a_topic_is_judged_by_its_whole_name),

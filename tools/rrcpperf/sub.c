@@ -163,6 +163,7 @@ static void on_event(struct subscriber *s, const struct backbone_event *event, u
     case BACKBONE_PEER_UP:
     case BACKBONE_TX_DROPPED:
     case BACKBONE_PEER_INFO:
+    case BACKBONE_DENIED:
     case BACKBONE_TX_READY:
     case BACKBONE_ATTACHED:
         break;
