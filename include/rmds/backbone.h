@@ -59,22 +59,39 @@ struct rmds_backbone_options {
     uint32_t item_limit;  /* items open at once; 1,000,000 */
     void *owner;          /* first argument of the callbacks below */
     /* The application is on the backbone, or no longer: rrcpd is not there, has ended, or refused
-     * it (its log says why, and is the only place that does). It is looked for each second; items
-     * become suspect meanwhile. */
+     * it; rmds_backbone_why() says which. It is looked for each second; items become suspect
+     * meanwhile. */
     void (*on_link)(void *owner, bool is_up);
     /* A service is new, or has changed. */
     void (*on_service)(void *owner, const char *name, bool is_up);
     /* After RMDS_ERROR_FULL: half of the ring towards rrcpd is free again. */
     void (*on_room)(void *owner);
+    /* rrcpd refuses the application: `why` is its sentence. It is asked again each second; the call
+     * comes again only with another reason, or after an attachment. */
+    void (*on_refused)(void *owner, int error, const char *why);
+    /* rrcpd has dropped messages that attachAccess does not let the application send, `count` since
+     * it attached; `what` the last one was. At most four calls a second. */
+    void (*on_denied)(void *owner, uint64_t count, const char *what);
+    /* An rmds.cnf, whose settings of `network` the engine of the backbone takes: it runs inside of
+     * the application, which needs no rrcpd. It is a full member of the network then: nothing asks
+     * what it may do, and it must be able to read the keys. NULL: attach to rrcpd. */
+    const char *configuration;
+    /* Gets a sentence when rmds_backbone_open() fails; NULL: none is wanted. */
+    char *why;
+    size_t why_size;
 };
 
 void rmds_backbone_options_init(struct rmds_backbone_options *options, size_t size);
 
-/* RMDS_ERROR_RANGE (an option), RMDS_ERROR_NOMEM, RMDS_ERROR_SYSTEM. That rrcpd is not there yet
- * is no error. The options are copied. */
+/* RMDS_ERROR_RANGE (an option, or the configuration), RMDS_ERROR_NOMEM, RMDS_ERROR_SYSTEM. That
+ * rrcpd is not there yet is no error. The options are copied. */
 int rmds_backbone_open(const struct rmds_backbone_options *options, struct rmds_backbone **out);
 /* Ends all items and the thread, without callbacks. NULL is allowed. */
 void rmds_backbone_close(struct rmds_backbone *backbone);
+
+/* Why the application is not on the backbone: what rrcpd said, or that there is none; "" when it
+ * is, and before the first turn. Good until the next turn. */
+const char *rmds_backbone_why(const struct rmds_backbone *backbone);
 
 /* One descriptor for the life of `backbone`: readable when a turn has something to do. */
 int rmds_backbone_descriptor(const struct rmds_backbone *backbone);
@@ -111,6 +128,7 @@ struct rmds_backbone_stats {
     uint64_t behind_max;
     uint64_t topic_messages;  /* passed to callbacks */
     uint64_t senders_refused; /* messages of a topic whose sender is one too many */
+    uint64_t denied;          /* messages that rrcpd dropped since it attached: see on_denied */
 };
 
 /* `out->size` must be set. */

@@ -1,6 +1,7 @@
 /* backbone.c - see rmds/backbone.h: the attachment of an application, its turns, its thread. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -47,6 +48,29 @@ static void link_is(struct rmds_backbone *backbone, bool is_up)
         backbone->options.on_link(backbone->options.owner, is_up);
 }
 
+static void tell_refusal(struct rmds_backbone *backbone)
+{
+    const struct attach_refusal *refusal = attach_refusal(backbone->attach);
+
+    if (refusal->count == backbone->refusals_told)
+        return;
+    backbone->refusals_told = refusal->count;
+    if (refusal->by_daemon && backbone->options.on_refused)
+        backbone->options.on_refused(backbone->options.owner, refusal->error, refusal->why);
+}
+
+static void tell_denied(struct rmds_backbone *backbone, const struct backbone_event *event)
+{
+    char what[128];
+
+    backbone->stats.denied = event->count;
+    if (!backbone->options.on_denied)
+        return;
+    snprintf(what, sizeof(what), "%.*s", (int)(event->length < 127 ? event->length : 127),
+             (const char *)event->bytes);
+    backbone->options.on_denied(backbone->options.owner, event->count, what);
+}
+
 /* True: it is no record of a service, and taken. */
 static bool look_at(struct rmds_backbone *backbone, const struct backbone_event *event)
 {
@@ -57,6 +81,10 @@ static bool look_at(struct rmds_backbone *backbone, const struct backbone_event 
         library_topics_event(backbone, event);
     if (is_message)
         return is_topic;
+    if (event->type == BACKBONE_DENIED) {
+        tell_denied(backbone, event);
+        return true;
+    }
     if (event->type == BACKBONE_ATTACHED || event->type == BACKBONE_DETACHED)
         link_is(backbone, event->type == BACKBONE_ATTACHED);
     return false;
@@ -139,11 +167,15 @@ size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns)
     backbone->now_ns = now_ns;
     done = take_calls(backbone);
     is_empty = poll_some(backbone, now_ns, &done);
+    tell_refusal(backbone);
 
     if (!library_items_settle(backbone, now_ns, is_empty))
         done++;
     library_source_settle(backbone, now_ns, is_empty);
     library_topics_settle(&backbone->topics);
+    /* Records of its own services are for it, if it opens items of them. */
+    attach_wakes_for_own(backbone->attach,
+                         backbone->source.source && backbone->items.slots.count > 0);
     attach_flush(backbone->attach);
     return done;
 }
@@ -151,6 +183,11 @@ size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns)
 void rmds_backbone_flush(struct rmds_backbone *backbone)
 {
     attach_flush(backbone->attach);
+}
+
+const char *rmds_backbone_why(const struct rmds_backbone *backbone)
+{
+    return attach_refusal(backbone->attach)->why;
 }
 
 int rmds_backbone_descriptor(const struct rmds_backbone *backbone)
@@ -292,15 +329,28 @@ static int watch(const struct rmds_backbone *backbone, int fd)
 
 static int open_all(struct rmds_backbone *backbone)
 {
-    const struct attach_config config = { .network = backbone->network,
-                                          .rrcpd_instance = backbone->instance,
-                                          .run_dir = backbone->run_dir,
-                                          .user_name = backbone->name,
-                                          .is_application = true,
-                                          .outbound_bytes = backbone->options.ring_bytes };
+    char unwanted[256];
+    bool wants_why = backbone->options.why && backbone->options.why_size > 0;
+    char *why = wants_why ? backbone->options.why : unwanted;
+    size_t why_size = wants_why ? backbone->options.why_size : sizeof(unwanted);
+    struct attach_config config = { .network = backbone->network,
+                                    .rrcpd_instance = backbone->instance,
+                                    .run_dir = backbone->run_dir,
+                                    .user_name = backbone->name,
+                                    .is_application = true,
+                                    .outbound_bytes = backbone->options.ring_bytes,
+                                    .why = why,
+                                    .why_size = why_size };
     uint64_t random;
-    int err = attach_open(&config, &backbone->attach);
+    int err = MD_OK;
 
+    why[0] = '\0';
+    if (backbone->options.configuration)
+        err = library_inside_open(&backbone->options, why, why_size, &backbone->inside);
+    if (backbone->inside)
+        config.in_process = &backbone->inside->settings.node;
+    if (err == MD_OK)
+        err = attach_open(&config, &backbone->attach);
     if (err == MD_OK && getrandom(&random, sizeof(random), 0) != (ssize_t)sizeof(random))
         err = MD_ERR_SYS;
     if (err == MD_OK)
@@ -346,6 +396,7 @@ void rmds_backbone_close(struct rmds_backbone *backbone)
     library_source_fini(backbone);
     library_items_fini(backbone);
     attach_close(backbone->attach);
+    library_inside_close(backbone->inside);
     md_mailbox_fini(&backbone->calls);
     if (backbone->epoll_fd >= 0)
         close(backbone->epoll_fd);

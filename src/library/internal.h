@@ -8,6 +8,7 @@
 
 #include "attach/attach.h"
 #include "base/mailbox.h"
+#include "inside.h"
 #include "items.h"
 #include "offers.h"
 #include "topics.h"
@@ -16,6 +17,8 @@ struct rmds_backbone {
     struct rmds_backbone_options options;
     char network[64], instance[64], run_dir[108], name[64];
     struct attach *attach;
+    struct library_inside *inside; /* NULL: rrcpd has the engine */
+    uint64_t refusals_told;
     int epoll_fd, wake_fd;
     bool is_up;
     struct library_items items;

@@ -30,7 +30,8 @@ struct bench {
     uint64_t updates_wanted, seconds;
     uint64_t rate, messages;
     const char *topic;
-    uint32_t size;
+    char why[256];
+    uint32_t size, tick_us;
     bool is_raw, is_broadcast;
     struct rmds_backbone *backbone;
     struct item *items;
@@ -122,6 +123,18 @@ static void on_service(void *owner, const char *name, bool is_up)
     printf("service %s is %s\n", name, is_up ? "up" : "down");
 }
 
+static void on_refused(void *owner, int error, const char *why)
+{
+    (void)owner;
+    printf("refused, error %d: %s\n", error, why);
+}
+
+static void on_denied(void *owner, uint64_t count, const char *what)
+{
+    (void)owner;
+    printf("denied %llu: %s\n", (unsigned long long)count, what);
+}
+
 static int open_items(void)
 {
     struct rmds_item_request request;
@@ -199,7 +212,7 @@ static int run_items(void)
     if (rc == 0)
         rc = open_items();
     if (rc != 0) {
-        fprintf(stderr, "backbone_bench: %s\n", rmds_error_text(rc));
+        fprintf(stderr, "backbone_bench: %s %s\n", rmds_error_text(rc), bench.why);
         return 1;
     }
     while (!is_done()) {
@@ -227,6 +240,8 @@ static const char usage[] =
     "  -U RATE                publish, send: messages/s of all together; 0: as many as go\n"
     "  -broadcast             publish: the items are there from the beginning\n"
     "  -topic NAME -size BYTES -messages N    send, hear\n"
+    "  -tick US               send: time between two bursts; 100\n"
+    "  -conf FILE             the engine is inside of the program, as this rmds.cnf says\n"
     "  -secs N                end at the latest\n";
 
 static bool take_option(const char *name, const char *value)
@@ -247,6 +262,10 @@ static bool take_option(const char *name, const char *value)
         bench.topic = value;
     else if (strcmp(name, "-size") == 0)
         bench.size = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(name, "-tick") == 0)
+        bench.tick_us = (uint32_t)strtoul(value, NULL, 10);
+    else if (strcmp(name, "-conf") == 0)
+        bench.options.configuration = value;
     else if (strcmp(name, "-messages") == 0)
         bench.messages = strtoull(value, NULL, 10);
     else if (strcmp(name, "-updates") == 0)
@@ -274,6 +293,7 @@ static int run(const char *mode)
         .seconds = bench.seconds,
         .messages = bench.messages,
         .size = bench.size,
+        .tick_us = bench.tick_us,
     };
 
     if (strcmp(mode, "publish") == 0)
@@ -294,11 +314,16 @@ int main(int argc, char **argv)
     bench.options.name = "backbone_bench";
     bench.options.on_link = on_link;
     bench.options.on_service = on_service;
+    bench.options.on_refused = on_refused;
+    bench.options.on_denied = on_denied;
+    bench.options.why = bench.why;
+    bench.options.why_size = sizeof(bench.why);
     bench.service = "RDFD";
     bench.item_count = 100;
     bench.seconds = 60;
     bench.topic = "bench";
     bench.size = 100;
+    bench.tick_us = 100;
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "-raw") == 0)
             bench.is_raw = true;

@@ -25,6 +25,7 @@ struct bench_topic_config {
     uint64_t seconds;
     uint64_t messages; /* a subscriber ends after so many */
     uint32_t size;
+    uint32_t tick_us; /* between two bursts of the sender */
 };
 
 /* Publishes numbered messages on a topic, or hears them and checks the numbers. */

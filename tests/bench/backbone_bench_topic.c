@@ -4,10 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sys/prctl.h>
+
 #include "backbone_bench.h"
+#include "base/hist.h"
 
 #define SEC            1000000000ull
-#define TICK_NS        100000ull
+#define WARM_UP_NS     SEC /* not measured */
+#define CATCH_UP       8   /* ticks: a late sender makes no longer bursts */
 #define SIZE_MAX_BYTES 65536u
 
 /* The head of each message; bytes follow up to its size. */
@@ -19,7 +23,8 @@ struct numbered {
 static struct topic_bench {
     const struct bench_topic_config *config;
     struct rmds_backbone *backbone;
-    uint64_t received, lost, doubts, wrong, gone, next, latency_sum_ns, latency_max_ns;
+    uint64_t received, lost, doubts, wrong, gone, next, first_ns;
+    struct md_hist latency_ns;
 } bench;
 
 static int open_backbone(const struct bench_topic_config *config)
@@ -29,7 +34,7 @@ static int open_backbone(const struct bench_topic_config *config)
     bench.config = config;
     rc = rmds_backbone_open(config->options, &bench.backbone);
     if (rc != 0)
-        fprintf(stderr, "backbone_bench: %s\n", rmds_error_text(rc));
+        fprintf(stderr, "backbone_bench: %s %s\n", rmds_error_text(rc), config->options->why);
     return rc;
 }
 
@@ -57,9 +62,10 @@ static void on_event(const struct rmds_topic_event *event)
     if (bench.received > 0 && head.number != bench.next)
         bench.wrong++;
     bench.next = head.number + 1;
-    bench.latency_sum_ns += now_ns - head.sent_ns;
-    if (now_ns - head.sent_ns > bench.latency_max_ns)
-        bench.latency_max_ns = now_ns - head.sent_ns;
+    if (bench.first_ns == 0)
+        bench.first_ns = now_ns;
+    if (now_ns - bench.first_ns > WARM_UP_NS)
+        md_hist_record(&bench.latency_ns, now_ns - head.sent_ns);
     if (++bench.received % 10000 == 0)
         printf("messages %llu\n", (unsigned long long)bench.received);
 }
@@ -77,13 +83,14 @@ int bench_topic_subscribe(const struct bench_topic_config *config)
         if (rmds_backbone_turn(bench.backbone, rmds_now()) == 0)
             bench_wait(bench.backbone, 100000000);
     }
+    const struct md_hist *hist = &bench.latency_ns;
     printf("figures received=%llu lost=%llu doubts=%llu wrong=%llu gone=%llu mean_us=%.1f "
-           "max_us=%.1f\n",
+           "p50_us=%.1f p99_us=%.1f p999_us=%.1f max_us=%.1f\n",
            (unsigned long long)bench.received, (unsigned long long)bench.lost,
            (unsigned long long)bench.doubts, (unsigned long long)bench.wrong,
-           (unsigned long long)bench.gone,
-           bench.received ? (double)bench.latency_sum_ns / (double)bench.received / 1e3 : 0.0,
-           (double)bench.latency_max_ns / 1e3);
+           (unsigned long long)bench.gone, md_hist_mean(hist) / 1e3,
+           (double)md_hist_percentile(hist, 50) / 1e3, (double)md_hist_percentile(hist, 99) / 1e3,
+           (double)md_hist_percentile(hist, 99.9) / 1e3, (double)md_hist_max(hist) / 1e3);
     rmds_topic_unsubscribe(topic);
     rmds_backbone_close(bench.backbone);
     return bench.wrong > 0;
@@ -99,28 +106,66 @@ static bool publish_one(uint8_t *message, uint64_t number)
            0;
 }
 
+/* Waits, and takes what comes, until `until_ns`. */
+static void turns_until(uint64_t until_ns)
+{
+    for (;;) {
+        bool is_idle = rmds_backbone_turn(bench.backbone, rmds_now()) == 0;
+        uint64_t now_ns = rmds_now();
+
+        if (now_ns >= until_ns || bench_must_end)
+            return;
+        if (is_idle)
+            bench_wait(bench.backbone, until_ns - now_ns);
+    }
+}
+
+/* Bursts a tick apart, as many messages in each as are due by then. */
+static uint64_t publish_paced(uint8_t *message, uint64_t end_ns)
+{
+    const struct bench_topic_config *config = bench.config;
+    uint64_t tick_ns = config->tick_us * 1000ull;
+    uint64_t begin_ns = rmds_now(), next_ns = begin_ns, sent = 0;
+    uint64_t burst_max = config->rate * tick_ns / SEC * CATCH_UP + 1;
+
+    while (!bench_must_end && next_ns < end_ns) {
+        next_ns += tick_ns;
+        turns_until(next_ns);
+        uint64_t due = (uint64_t)((double)(rmds_now() - begin_ns) / 1e9 * (double)config->rate);
+        if (due > sent + burst_max)
+            due = sent + burst_max;
+        while (sent < due && publish_one(message, sent))
+            sent++;
+        rmds_backbone_flush(bench.backbone);
+    }
+    return sent;
+}
+
+static uint64_t publish_all(uint8_t *message, uint64_t end_ns)
+{
+    uint64_t sent = 0;
+
+    while (!bench_must_end && rmds_now() < end_ns) {
+        for (int i = 0; i < 2000 && publish_one(message, sent); i++)
+            sent++;
+        (void)rmds_backbone_turn(bench.backbone, rmds_now());
+    }
+    return sent;
+}
+
 int bench_topic_publish(const struct bench_topic_config *config)
 {
     static uint8_t message[SIZE_MAX_BYTES];
-    uint64_t begin_ns = rmds_now(), rate_ns = 0, sent = 0;
+    uint64_t end_ns = rmds_now() + config->seconds * SEC, sent;
 
     if (config->size < sizeof(struct numbered) || config->size > sizeof(message) ||
         open_backbone(config) != 0)
         return 1;
+    prctl(PR_SET_TIMERSLACK, 1UL);
     printf("publishing %s\n", config->topic);
-    while (!bench_must_end && rmds_now() - begin_ns < config->seconds * SEC) {
-        uint64_t now_ns = rmds_now();
-        uint64_t due = sent + 2000;
-
-        if (config->rate && rate_ns == 0 && sent > 0)
-            rate_ns = now_ns;
-        if (config->rate)
-            due = rate_ns ? (uint64_t)((double)(now_ns - rate_ns) / 1e9 * (double)config->rate) : 1;
-        for (int i = 0; i < 2000 && sent < due && publish_one(message, sent); i++)
-            sent++;
-        if (rmds_backbone_turn(bench.backbone, rmds_now()) == 0 && config->rate)
-            bench_wait(bench.backbone, TICK_NS);
-    }
+    turns_until(rmds_now() + SEC / 2); /* nodes have to know each other */
+    sent = config->rate ? publish_paced(message, end_ns) : publish_all(message, end_ns);
+    turns_until(rmds_now() + SEC / 10);
     printf("figures sent=%llu\n", (unsigned long long)sent);
     rmds_backbone_close(bench.backbone);
     return 0;

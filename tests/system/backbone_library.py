@@ -3,7 +3,8 @@
 update of its items, in order, from a publisher through src_dist and two rrcpd; that src_dist or its
 rrcpd dies is told to each item, and each gets a new image. An application that forges the records
 of others changes nothing (attachAccess), and is told of in the log once. One publishes a
-service to another one and to p2ps, and messages of a topic."""
+service to another one and to p2ps, and messages of a topic, with the engine inside, too. What is above
+its quota waits, and what it may not send it is told of."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
@@ -26,7 +27,8 @@ CONF = """\
 *src_dist*serverPort : 0
 *p2ps*rrcpdInstance : 2
 *p2ps*rsslPort : 14202
-*rrcp*attachAccess : uid={uid} consume publish=RISK,EXAMPLE topics=risk.*,example.clock
+*rrcp*attachAccess : uid={uid} consume publish=RISK,EXAMPLE topics=risk.*,example.clock \
+  rate=20000
 """
 WAIT_S = 90
 DENIED = "rrcpd.net1.messagesDenied"
@@ -99,6 +101,35 @@ def a_topic_is_heard(bench, system):
         assert "may not send a message of a topic that is not its own" in file.read()
 
 
+def a_topic_is_heard_from_an_engine_inside(bench, system, conf):
+    """The sender needs no rrcpd, and its engine is a node of the network."""
+    ear = Application(bench, "hear", system.folder, "-instance", "1", "-topic", "risk.inside")
+    ear.wait_for("attached")
+    sender = Application(bench, "send", system.folder, "-conf", conf, "-topic", "risk.inside",
+                         "-U", "5000")
+    ear.wait_for("messages 10000")
+    sent = sender.end()["sent"]
+    ear.wait_for("gone")
+    figures = ear.end()
+    assert figures["received"] == sent and figures["wrong"] == figures["lost"] == 0, figures
+
+
+def what_is_above_the_quota_waits(bench, system):
+    """attachAccess says rate=20000; nothing is lost on the way."""
+    ear = Application(bench, "hear", system.folder, "-instance", "2", "-topic", "risk.much")
+    ear.wait_for("attached")
+    sender = Application(bench, "send", system.folder, "-instance", "1", "-topic", "risk.much",
+                         "-U", "0")
+    ear.wait_for("messages 20000")
+    log = next(p["log"] for p in system.load()["programs"] if p["name"] == "rrcpd.net1.1")
+    with open(log, encoding="utf-8") as file:
+        assert "sends more than rate or bytes of attachAccess allow" in file.read()
+    sent = sender.end()["sent"]
+    ear.wait_for("gone")
+    figures = ear.end()
+    assert figures["wrong"] == figures["lost"] == 0 and figures["received"] < sent, figures
+
+
 def the_examples_talk_to_each_other(examples, system):
     words = [system.folder, "net1"]
     program = os.path.join(examples, "example_backbone_source")
@@ -123,6 +154,8 @@ def a_service_that_is_not_its_own_is_not_offered(bench, system):
     source = Application(bench, "publish", system.folder, "-instance", "1", "-S", "RDFD")
     source.wait_for("publishing")
     mirror.await_value(system, "rrcpd.net1.1", DENIED, lambda n: n > before)
+    source.wait_for("denied ")
+    assert "that is not its own" in source.lines[-1], source.lines[-1]
     source.end()
 
 
@@ -203,6 +236,8 @@ def main():
             an_application_publishes_a_service(sys.argv[1], system, "-broadcast")
             the_examples_talk_to_each_other(sys.argv[2], system)
             a_topic_is_heard(sys.argv[1], system)
+            a_topic_is_heard_from_an_engine_inside(sys.argv[1], system, conf)
+            what_is_above_the_quota_waits(sys.argv[1], system)
             a_service_that_is_not_its_own_is_not_offered(sys.argv[1], system)
         finally:
             run.down(system)

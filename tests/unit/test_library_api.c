@@ -8,8 +8,16 @@
 
 #include <cmocka.h>
 
+#include <poll.h>
 #include <semaphore.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
 
+#include "attach/shm.h"
 #include "rmds/backbone.h"
 #include "rmds/rwf.h"
 
@@ -84,6 +92,112 @@ static void options_that_cannot_be_are_refused(void **state)
     options.item_limit = 0;
     assert_int_equal(rmds_backbone_open(&options, &backbone), RMDS_ERROR_RANGE);
     rmds_backbone_close(NULL);
+}
+
+/* ---- an rrcpd that refuses ---- */
+
+static const char reason[] = "attachAccess lets this uid and its groups do nothing";
+
+struct refusals {
+    int count, error;
+    char why[192];
+};
+
+static void on_refused(void *owner, int error, const char *why)
+{
+    struct refusals *refusals = owner;
+
+    refusals->count++;
+    refusals->error = error;
+    snprintf(refusals->why, sizeof(refusals->why), "%s", why);
+}
+
+static int listen_at(const char *run_dir)
+{
+    struct sockaddr_un address = { .sun_family = AF_UNIX };
+    char path[128];
+    int fd = socket(AF_UNIX, SOCK_SEQPACKET, 0);
+
+    snprintf(path, sizeof(path), "%s/rrcpd.net1.1", run_dir);
+    assert_int_equal(mkdir(path, 0700), 0);
+    assert_int_equal(
+        attach_socket_path(address.sun_path, sizeof(address.sun_path), run_dir, "net1", "1"), 0);
+    assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
+    assert_int_equal(listen(fd, 4), 0);
+    return fd;
+}
+
+static void refuse_one(int listen_fd)
+{
+    struct attach_reply reply = { .magic = ATTACH_PROTOCOL_MAGIC,
+                                  .version = ATTACH_SHM_VERSION,
+                                  .result = RMDS_ERROR_STATE };
+    struct attach_request request;
+    int fd = accept(listen_fd, NULL, NULL);
+
+    snprintf(reply.why, sizeof(reply.why), "%s", reason);
+    assert_int_equal(recv(fd, &request, sizeof(request), 0), sizeof(request));
+    assert_int_equal(send(fd, &reply, sizeof(reply), 0), sizeof(reply));
+    close(fd);
+}
+
+static void remove_folder(const char *run_dir)
+{
+    char path[160];
+
+    snprintf(path, sizeof(path), "%s/rrcpd.net1.1/attach", run_dir);
+    unlink(path);
+    snprintf(path, sizeof(path), "%s/rrcpd.net1.1", run_dir);
+    rmdir(path);
+    rmdir(run_dir);
+}
+
+static void a_refusal_is_told_once_with_its_reason(void **state)
+{
+    char run_dir[] = "/tmp/rmdsXXXXXX";
+    struct rmds_backbone_options options = usual();
+    struct refusals refusals = { 0 };
+    struct rmds_backbone *backbone;
+    uint64_t now_ns = rmds_now();
+
+    (void)state;
+    assert_non_null(mkdtemp(run_dir));
+    int fd = listen_at(run_dir);
+    options.run_dir = run_dir;
+    options.owner = &refusals;
+    options.on_refused = on_refused;
+    assert_int_equal(rmds_backbone_open(&options, &backbone), 0);
+    assert_string_equal(rmds_backbone_why(backbone), "");
+    for (int i = 0; i < 3; i++, now_ns += 2000000000) {
+        rmds_backbone_turn(backbone, now_ns); /* asks */
+        refuse_one(fd);
+        rmds_backbone_turn(backbone, now_ns);
+        assert_int_equal(refusals.count, 1);
+    }
+    assert_int_equal(refusals.error, RMDS_ERROR_STATE);
+    assert_string_equal(refusals.why, reason);
+    assert_string_equal(rmds_backbone_why(backbone), reason);
+    close(fd);
+    remove_folder(run_dir);
+    rmds_backbone_turn(backbone, now_ns); /* it is gone: another reason, and no refusal */
+    assert_non_null(strstr(rmds_backbone_why(backbone), "no rrcpd answers at"));
+    assert_int_equal(refusals.count, 1);
+    rmds_backbone_close(backbone);
+}
+
+static void a_configuration_that_cannot_be_read_is_told(void **state)
+{
+    struct rmds_backbone_options options = usual();
+    struct rmds_backbone *backbone;
+    char why[256] = "";
+
+    (void)state;
+    options.configuration = "/nonexistent/rmds.cnf";
+    options.why = why;
+    options.why_size = sizeof(why);
+    assert_int_equal(rmds_backbone_open(&options, &backbone), RMDS_ERROR_SYSTEM);
+    assert_null(backbone);
+    assert_non_null(strstr(why, "/nonexistent/rmds.cnf"));
 }
 
 static void an_item_waits_for_its_service_and_is_told(void **state)
@@ -213,6 +327,8 @@ static void other_threads_hand_work_to_its_thread(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_refusal_is_told_once_with_its_reason),
+        cmocka_unit_test(a_configuration_that_cannot_be_read_is_told),
         cmocka_unit_test(options_that_cannot_be_are_refused),
         cmocka_unit_test(an_item_waits_for_its_service_and_is_told),
         cmocka_unit_test(items_that_waited_and_were_closed_make_room),
