@@ -103,7 +103,8 @@ struct rrcp_mesh_config {
 /* rrcp_config_init() sets the defaults named here. The caller must set network and node. */
 struct rrcp_config {
     const char *network;   /* the same at all nodes of a network; copied */
-    const char *node;      /* `host.instance.rrcpd`, at most RRCP_NODE_NAME_MAX bytes; copied */
+    const char *node;      /* `host.instance.rrcpd`, at most RRCP_NODE_NAME_MAX bytes; copied. In a
+                              mesh others hear 56 bytes of it (IPv6: 40): see rrcp.md 13 */
     uint64_t session;      /* 0: random, from env's seed */
     uint64_t first_seq;    /* 0: 1; the first sequence number, for tests of large ones */
     uint64_t start_ms;     /* wall clock, ms since 1970; information for others */
@@ -129,9 +130,11 @@ struct rrcp_config {
     uint64_t beacon_min_ns;      /* 10 ms */
     uint64_t beacon_max_ns;      /* 1 s */
     uint64_t data_rate;          /* 0: bytes/s of new data, 0 = no limit (maxDataRate) */
-    uint64_t repair_rate;        /* 0: bytes/s; 0 = 20 % of the interface (maxRetransRate) */
-    uint64_t repair_burst_bytes; /* 0: 10 ms of repair_rate */
-    uint64_t repair_wait_ns;     /* 10 ms: least time between two repairs of a packet (twait) */
+    uint64_t repair_rate;        /* 0: bytes/s; 0 = 20 % of the interface (maxRetransRate); 10,000
+                                    at least */
+    uint64_t repair_burst_bytes; /* 0: 10 ms of the rate above, and four packets */
+    uint64_t repair_wait_ns;     /* 10 ms: a request for a packet that was repaired less than this
+                                    ago, or less than a few round trips, is ignored (twait) */
     uint32_t unsent_max;         /* 256: unsent packets at which submit returns full */
     enum rrcp_flow_control flow_control; /* max */
     uint64_t flow_control_timeout_ns;    /* 500 ms */

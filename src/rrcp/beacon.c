@@ -140,7 +140,7 @@ static void send_probe(struct rrcp *r, const struct rrcp_address *to)
     rrcp_control_send_to(r, buffer, length, 0, to);
 }
 
-/* The answer is never longer than the challenge, but in a mesh, and goes where that came from. */
+/* The answer is never longer than the challenge, and goes where that came from. */
 static void answer(struct rrcp *r, const struct packet_view *view,
                    const struct rrcp_arrival *arrival, bool is_peer)
 {

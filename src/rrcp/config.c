@@ -50,6 +50,8 @@ static bool within(uint64_t value, uint64_t low, uint64_t high)
     return value >= low && value <= high;
 }
 
+#define MESH_ADDRESS_MAX 48 /* a name has its place beside it, see MESH_NAME_MAX */
+
 /* The addresses of a node must fit a TLV of its beacon. */
 static bool mesh_fits(const struct rrcp_config *c)
 {
@@ -59,7 +61,7 @@ static bool mesh_fits(const struct rrcp_config *c)
         return true;
     if (c->path_count != 1 || c->peers_max > RRCP_MESH_PEERS_MAX ||
         mesh->seed_count > RRCP_MESH_SEEDS_MAX ||
-        !within(mesh->self.length, 1, RRCP_ADDRESS_BYTES_MAX))
+        !within(mesh->self.length, 1, MESH_ADDRESS_MAX))
         return false;
     for (uint32_t i = 0; i < mesh->seed_count; i++)
         if (mesh->seeds[i].length != mesh->self.length)

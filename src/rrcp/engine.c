@@ -47,6 +47,26 @@ static int parts_init(struct rrcp *r)
     return err ? err : rrcp_output_init(r);
 }
 
+/* The name that goes out. In a mesh an answer to a challenge has our address, too, and may not be
+ * longer than the challenge: of a long name the end of the host is left out. */
+static void copy_name(char *out, const struct rrcp_config *config)
+{
+    const char *name = config->node;
+    size_t length = strlen(name);
+    size_t room = RRCP_NODE_NAME_MAX;
+    size_t tail = 0; /* ".instance.rrcpd" */
+
+    if (config->mesh.is_on)
+        room = MESH_NAME_MAX(config->mesh.self.length);
+    for (int dots = 0; length > room && dots < 2 && tail < length; tail++)
+        dots += name[length - 1 - tail] == '.';
+    if (length > room && tail >= room)
+        tail = 0;
+    memcpy(out, name, length > room ? room - tail : length);
+    if (length > room)
+        memcpy(out + room - tail, name + length - tail, tail);
+}
+
 int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, struct rrcp **out)
 {
     struct rrcp *r;
@@ -63,7 +83,7 @@ int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, st
     r->config = *config;
     r->env = *env;
     r->counters.memory_bytes = r->counters.memory_bytes_high = sizeof(*r);
-    memcpy(r->node, config->node, strlen(config->node));
+    copy_name(r->node, config);
     r->config.node = r->node;
     r->prng = md_prng_init(env->seed[0] ^ md_prng_rotate(env->seed[1], 32));
     r->hash_key[0] = md_prng_u64(&r->prng);

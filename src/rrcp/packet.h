@@ -162,7 +162,7 @@ struct packet_bye {
 };
 
 /* A challenge: padded to the length of the longest answer, so that nobody is used as an amplifier.
- */
+ * In a mesh MESH_NAME_MAX makes room for the address in the answer. */
 struct packet_solicit {
     struct packet_header header;
     uint8_t target[8];
@@ -176,6 +176,12 @@ struct packet_echo {
     uint8_t session[8]; /* of the receiver that asked */
     uint8_t nonce[8];
 };
+
+/* The longest name with which an answer, which has an echo and our address, is no longer than the
+ * challenge. */
+#define MESH_NAME_MAX(address)                                                                     \
+    ((PACKET_SOLICIT_BYTES - PACKET_BEACON_BYTES - 2 - sizeof(struct packet_echo) - 2 -            \
+      (address)) & ~(size_t)3)
 
 struct packet_status {
     struct packet_header header;

@@ -171,6 +171,71 @@ static void addresses_named_in_one_breath_do_not_push_each_other_out(void **stat
     rrcp_destroy(r);
 }
 
+/* ---- answers ------------------------------------------------------------------------------ */
+
+static uint32_t solicit(uint8_t *bytes, uint64_t target)
+{
+    introduce_beacon(bytes, "test", PEER, 1);
+    memset(bytes + 24, 0, 148 - 24);
+    bytes[3] = INTRODUCE_SOLICIT;
+    md_put_be64(bytes + 24, target);
+    md_put_be16(bytes + 6, 148);
+    return 148;
+}
+
+/* Of a node with this name and an address of so many bytes: how long its answer is, and the name in
+ * it. */
+static uint32_t answer_of(const char *node, uint8_t address_length, char said[65])
+{
+    struct rrcp_env env = { .take = take, .give = give, .seed = { 3, 7 } };
+    struct rrcp_address home = address_of(2);
+    struct rrcp_packet out[16];
+    struct rrcp_config config;
+    uint8_t bytes[160];
+    uint32_t length = 0;
+    struct rrcp *r;
+
+    rrcp_config_init(&config);
+    config.network = "test";
+    config.node = node;
+    config.peers_max = 16;
+    config.mesh.is_on = true;
+    config.mesh.self = address_of(1);
+    config.mesh.seeds[0] = home;
+    config.mesh.self.length = config.mesh.seeds[0].length = home.length = address_length;
+    config.mesh.seed_count = 1;
+    assert_int_equal(rrcp_create(&config, &env, &r), MD_OK);
+    introduce_feed(r, now, bytes, solicit(bytes, rrcp_session(r)), &home, false);
+    for (int n; (n = rrcp_output(r, now, out, 16)) > 0;)
+        for (int i = 0; i < n; i++) {
+            if (out[i].type != INTRODUCE_BEACON || !out[i].to)
+                continue;
+            length = out[i].length;
+            memset(said, 0, 65);
+            memcpy(said, out[i].bytes + 64, out[i].bytes[62]);
+        }
+    rrcp_destroy(r);
+    return length;
+}
+
+static void no_answer_is_longer_than_its_question(void **state)
+{
+    static const char node[] = "a-host-of-a-cloud.eu-west-1.compute.internal.zone-12.1.rrcpd";
+    static const char whole[] = "a-name-of-64-bytes-without-a-single-dot-in-it-0123456789-0123456";
+    char said[65];
+
+    (void)state;
+    now = 100 * SECOND;
+    assert_int_equal(answer_of("host.1.rrcpd", 6, said), 64 + 12 + 18 + 8);
+    assert_string_equal(said, "host.1.rrcpd");
+    assert_int_equal(answer_of(node, 6, said), 146);
+    assert_string_equal(said, "a-host-of-a-cloud.eu-west-1.compute.internal.zon.1.rrcpd");
+    assert_int_equal(answer_of(node, 22, said), 146);
+    assert_string_equal(said, "a-host-of-a-cloud.eu-west-1.comp.1.rrcpd");
+    assert_int_equal(answer_of(whole, 22, said), 146);
+    assert_string_equal(said, "a-name-of-64-bytes-without-a-single-dot-");
+}
+
 /* ---- a seed whose address others claim ------------------------------------------------------ */
 
 /* Beacons from there, each of another session and with a tag that is wrong. */
@@ -239,6 +304,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_stale_address_makes_room_for_one_that_a_peer_names_now),
         cmocka_unit_test(addresses_named_in_one_breath_do_not_push_each_other_out),
+        cmocka_unit_test(no_answer_is_longer_than_its_question),
         cmocka_unit_test(others_that_claim_the_address_of_a_seed_do_not_keep_it_out),
     };
 
