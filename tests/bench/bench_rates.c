@@ -110,6 +110,10 @@ static struct backbone_event event_of(const struct batch *batch, size_t i, uint6
 {
     return (struct backbone_event){ .type = BACKBONE_MESSAGE,
                                     .session = session,
+                                    .flags = batch->targets[i].path == BACKBONE_PATH_UNICAST
+                                                 ? BACKBONE_FLAG_UNICAST
+                                                 : 0,
+                                    .topic = batch->targets[i].topic,
                                     .src_port = 1,
                                     .dst_port = batch->targets[i].port,
                                     .bytes = batch->bytes[i],
