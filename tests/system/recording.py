@@ -37,10 +37,12 @@ def port_of(program):
 class Publisher:
     """sink_driven_src, which sends nothing until it is told a rate."""
 
+    words = ()
+
     def __init__(self, port="0"):
         self.program = subprocess.Popen(
             [os.path.join(BIN, "sink_driven_src"), "-S", "RDFD", "-N", port, "-L", "127.0.0.1",
-             "-dict", os.path.join(SOURCE, "conf"), "-seqdata", "-U", "0", "-c"],
+             "-dict", os.path.join(SOURCE, "conf"), "-seqdata", "-U", "0", "-c", *self.words],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.port = port_of(self.program)
 
@@ -238,6 +240,9 @@ def play_and_record(path, again, port="0", to_port=None, more=()):
         assert updates and updates == [row for row in after[item] if row[0] == "UPDATE"], item
         assert before[item][-1] == after[item][-1], item
     check_sequence(again, to_port is not None)
+    done = rmdsrec("compare", path, again, *more)
+    assert done.returncode == 0 and f"compared    {len(ITEMS)} items, {wanted} updates" in \
+        done.stdout, (done, wanted)
 
 
 def a_recording_that_is_played_is_recorded_again(_, folder):
@@ -378,6 +383,16 @@ def images_wait_for_room(_, folder):
     assert code == 0 and re.search(r"\d+ images waited for room, 0 clients", text), text
 
 
+def other_streams_are_told_apart(_, folder):
+    first, second = (os.path.join(folder, name) for name in ("whole.rrec", "killed.rrec"))
+    done = rmdsrec("compare", first, second)
+    assert done.returncode == 5 and "20 items differ" in done.stdout, done
+    assert re.search(r"differs +IT\d+, domain 6: \d+ updates", done.stdout), done
+    done = rmdsrec("compare", first, os.path.join(folder, "none.rrec"))
+    assert done.returncode == 2, done
+    assert rmdsrec("compare", first).returncode == 1
+
+
 def a_part_without_records_is_refused(_, folder):
     done = rmdsrec("replay", os.path.join(folder, "whole.rrec"), "-N", "0", "-loop", "-from",
                    "86400")
@@ -394,7 +409,8 @@ def main():
                          a_late_subscriber_gets_the_image_of_the_moment,
                          other_names_replay_too, a_replay_obeys_commands,
                          a_table_becomes_the_recording_it_came_from,
-                         every_request_of_many_is_sent, images_wait_for_room,
+                         other_streams_are_told_apart, every_request_of_many_is_sent,
+                         images_wait_for_room,
                          a_part_without_records_is_refused):
                 print(case.__name__, flush=True)
                 case(publisher, folder)

@@ -6,7 +6,16 @@
 #include "base/err.h"
 #include "rec.h"
 
-enum verb { RECORD = 1, INFO = 2, EXPORT = 4, REPLAY = 8, TELL = 16, IMPORT = 32, ALL = 63 };
+enum verb {
+    RECORD = 1,
+    INFO = 2,
+    EXPORT = 4,
+    REPLAY = 8,
+    TELL = 16,
+    IMPORT = 32,
+    COMPARE = 64,
+    ALL = 127
+};
 
 /* An option, and the verbs that take it. */
 struct row {
@@ -25,6 +34,7 @@ static const struct {
     { "record", RECORD, record_run, "open items as a consumer, and write what comes" },
     { "info", INFO, info_run, "what a recording has, and what of it is damaged" },
     { "export", EXPORT, export_run, "a recording as CSV, a line for each field" },
+    { "compare", COMPARE, compare_run, "do two recordings have the same streams?" },
     { "import", IMPORT, import_run, "a recording from such a CSV" },
     { "replay", REPLAY, replay_run, "be a provider that plays a recording" },
     { "tell", TELL, tell_run,
@@ -40,6 +50,7 @@ static void help(const struct row *rows, size_t count)
            " record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]...\n"
            "       " PROGRAM " info FILE\n"
            "       " PROGRAM " export FILE [-out CSV] [option]...\n"
+           "       " PROGRAM " compare FILE FILE [-series]\n"
            "       " PROGRAM " import FILE -csv CSV [-dict FOLDER]\n"
            "       " PROGRAM " replay FILE [-N PORT] [-speed FACTOR] [option]...\n"
            "       " PROGRAM " tell SOCKET COMMAND...\n\n");
@@ -87,6 +98,16 @@ static bool join_tells(const struct md_option_list *given, struct words *words)
     return true;
 }
 
+/* NULL: there are as many words as the verb takes. */
+static const char *missing_behind(enum verb verb, size_t count)
+{
+    if (verb == TELL)
+        return count < 3 ? "a socket and a command stand behind" : NULL;
+    if (verb == COMPARE)
+        return count != 3 ? "two files are named behind" : NULL;
+    return count != 2 ? "one file is named behind" : NULL;
+}
+
 static int run(const struct row *rows, size_t count, const struct md_option_list *given,
                struct words *words)
 {
@@ -95,14 +116,14 @@ static int run(const struct row *rows, size_t count, const struct md_option_list
     while (v < VERB_COUNT && (given->count == 0 || strcmp(given->item[0], VERBS[v].name) != 0))
         v++;
     if (v == VERB_COUNT)
-        return rec_usage("the first word is record, info, export, import, replay or tell",
+        return rec_usage("the first word is record, info, export, compare, import, replay or tell",
                          given->count ? given->item[0] : NULL);
-    if (VERBS[v].verb == TELL ? given->count < 3 : given->count != 2)
-        return rec_usage(VERBS[v].verb == TELL ? "a socket and a command stand behind"
-                                               : "one file is named behind",
-                         VERBS[v].name);
+    const char *missing = missing_behind(VERBS[v].verb, given->count);
+    if (missing)
+        return rec_usage(missing, VERBS[v].name);
     words->file = given->item[1];
-    if (!join_tells(given, words))
+    words->other = VERBS[v].verb == COMPARE ? given->item[2] : NULL;
+    if (VERBS[v].verb == TELL && !join_tells(given, words))
         return rec_usage("a command has 1,000 bytes at most", NULL);
     for (size_t i = 0; i < count; i++) {
         if (!(rows[i].verbs & VERBS[v].verb) && is_set(&rows[i].option)) {
@@ -175,7 +196,7 @@ int main(int argc, char **argv)
         { { "il", "ITEM,...", MD_OPTION_STRING, &w.names, "items" }, RECORD | EXPORT | REPLAY },
         { { "series", NULL, MD_OPTION_FLAG, &w.is_series,
             "with the further files of its series, as one" },
-          INFO | EXPORT | REPLAY },
+          INFO | EXPORT | COMPARE | REPLAY },
         { { "out", "FILE", MD_OPTION_STRING, &w.output, "the CSV (standard output)" }, EXPORT },
         { { "from", "SECONDS", MD_OPTION_STRING, &w.from, "from then on, since the beginning" },
           EXPORT | REPLAY },

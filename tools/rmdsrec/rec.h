@@ -8,6 +8,7 @@
 int record_run(const struct words *words);
 int info_run(const struct words *words);
 int export_run(const struct words *words);
+int compare_run(const struct words *words);
 int import_run(const struct words *words);
 int replay_run(const struct words *words);
 int tell_run(const struct words *words);

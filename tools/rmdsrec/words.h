@@ -19,6 +19,7 @@ struct words {
     const char *secs, *buffer, *level, *images, *sync, *rotate_bytes, *rotate_seconds;
     const char *from, *to;                                                   /* export */
     const char *port, *address, *speed, *id, *as, *wait_items, *max_buffers; /* replay */
+    const char *other;                                                       /* compare */
     const char *csv;                                                         /* import */
     const char *control; /* replay: path of the socket */
     char tells[1001];    /* tell: the words behind the socket; a console takes 1,000 bytes */

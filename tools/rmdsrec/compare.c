@@ -1,0 +1,237 @@
+/* compare.c - rmdsrec compare: whether two recordings have the same streams. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+#include "base/table.h"
+#include "base/text.h"
+#include "rec.h"
+#include "recording/images.h"
+#include "source.h"
+
+#define IMAGES_BYTES (4ull << 30)
+#define PART_BYTES   60000u
+#define SHOWN_MAX    20u /* items that differ, by name */
+#define KEY_MAX      260u
+
+/* One item: what its updates and states were, in order, as a number. */
+struct stream {
+    uint64_t updates, states, hash;
+    uint64_t image;  /* at the end; 0: none */
+    uint32_t number; /* of its last message */
+    bool has_image;  /* one has come: states before it answer the request */
+    struct stream *next;
+    size_t key_length;
+    uint8_t key[KEY_MAX]; /* domain, name */
+};
+
+struct side {
+    const char *path;
+    struct source source;
+    struct md_table *table;  /* key -> stream */
+    struct stream **streams; /* by number of the item; several numbers may be of one */
+    uint32_t count;          /* places of it */
+    struct stream *all;
+};
+
+static uint64_t mix(uint64_t hash, uint64_t more)
+{
+    hash ^= more + 0x9e3779b97f4a7c15ull + (hash << 6) + (hash >> 2);
+    return hash * 0xff51afd7ed558ccdull;
+}
+
+static uint64_t hash_of(struct rwf_bytes bytes)
+{
+    return md_hash_bytes(bytes.data, bytes.length);
+}
+
+/* Stream id, key, service, group and sequence belong to the provider, and are not compared. */
+static void take(struct stream *stream, struct rwf_bytes message)
+{
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(message, &msg) != RWF_OK)
+        return;
+    stream->has_image = stream->has_image || msg.msg_class == RWF_CLASS_REFRESH;
+    if (msg.msg_class == RWF_CLASS_UPDATE) {
+        stream->updates++;
+        stream->hash =
+            mix(mix(mix(stream->hash, msg.update_type), msg.container), hash_of(msg.payload));
+    } else if (msg.msg_class == RWF_CLASS_STATUS && msg.flags & RWF_STATUS_HAS_STATE &&
+               stream->has_image) {
+        stream->states++;
+        stream->hash =
+            mix(mix(stream->hash, (uint64_t)msg.state.stream_state << 16 |
+                                      (uint64_t)msg.state.data_state << 8 | msg.state.code),
+                hash_of(msg.state.text));
+    }
+}
+
+/* ---- one recording ---- */
+
+static struct stream *stream_of(struct side *side, const struct rec_key *key)
+{
+    uint8_t bytes[KEY_MAX];
+
+    bytes[0] = key->domain;
+    memcpy(bytes + 1, key->name.data, key->name.length);
+    struct stream *stream = md_table_get(side->table, bytes, key->name.length + 1);
+    if (stream)
+        return stream;
+    stream = calloc(1, sizeof(*stream));
+    if (!stream)
+        return NULL;
+    stream->key_length = key->name.length + 1;
+    memcpy(stream->key, bytes, stream->key_length);
+    stream->next = side->all;
+    side->all = stream;
+    return md_table_put(side->table, stream->key, stream->key_length, stream) == MD_OK ? stream
+                                                                                       : NULL;
+}
+
+static bool make_streams(struct side *side, uint32_t items)
+{
+    side->streams = calloc((size_t)items + 1, sizeof(struct stream *));
+    if (!side->streams || md_table_create(items + 1u, &side->table) != MD_OK)
+        return false;
+    side->count = items + 1;
+    for (uint32_t i = 1; i <= items; i++) {
+        const struct rec_key *key = rec_reader_item(side->source.reader, i);
+        if (!key || key->domain <= RWF_DOMAIN_DICTIONARY)
+            continue;
+        side->streams[i] = stream_of(side, key);
+        if (!side->streams[i])
+            return false;
+    }
+    return true;
+}
+
+/* Its payload, part by part. */
+static uint64_t image_hash(const struct cache_image *image)
+{
+    static uint8_t part[PART_BYTES];
+    struct cache_cursor cursor = { 0 };
+    uint64_t hash = 1;
+    bool is_last = false;
+
+    while (image && !is_last) {
+        struct rwf_msg msg;
+        size_t length;
+        if (cache_image_part(image, &cursor, part, sizeof(part), &length, &is_last) != MD_OK ||
+            rwf_msg_decode(rwf_bytes(part, length), &msg) != RWF_OK)
+            return 0;
+        hash = mix(hash, hash_of(msg.payload));
+    }
+    return image ? hash : 0;
+}
+
+static bool read_all(struct side *side)
+{
+    const struct cache_config cache = { .bytes_max = IMAGES_BYTES, .keeps_pages = true };
+    struct rec_folder *folder = NULL;
+    struct rec_cursor *cursor = NULL;
+    struct rec_record record;
+    struct rec_facts facts;
+
+    rec_reader_facts(side->source.reader, &facts);
+    bool is_whole = make_streams(side, facts.items) &&
+                    rec_cursor_create(side->source.reader, &cursor) == MD_OK &&
+                    rec_folder_create(side->source.reader, &cache, &folder) == MD_OK;
+    while (is_whole && rec_cursor_next(cursor, &record) > 0) {
+        rec_folder_apply(folder, &record);
+        struct stream *stream = record.number < side->count ? side->streams[record.number] : NULL;
+        if (record.kind != REC_MESSAGE || !stream)
+            continue;
+        stream->number = record.number;
+        take(stream, record.bytes);
+    }
+    for (struct stream *stream = side->all; is_whole && stream; stream = stream->next)
+        stream->image = image_hash(rec_folder_image(folder, stream->number));
+    rec_cursor_destroy(cursor);
+    rec_folder_destroy(folder);
+    if (!is_whole)
+        fprintf(stderr, PROGRAM ": out of memory\n");
+    return is_whole;
+}
+
+static void close_side(struct side *side)
+{
+    while (side->all) {
+        struct stream *stream = side->all;
+        side->all = stream->next;
+        free(stream);
+    }
+    md_table_destroy(side->table);
+    free(side->streams);
+    source_close(&side->source);
+}
+
+/* ---- both ---- */
+
+static const struct stream *other_of(const struct side *side, const struct stream *stream)
+{
+    static const struct stream none = { .updates = 0 };
+    const struct stream *other = md_table_get(side->table, stream->key, stream->key_length);
+
+    return other ? other : &none;
+}
+
+static bool is_same(const struct stream *a, const struct stream *b)
+{
+    return a->updates == b->updates && a->states == b->states && a->hash == b->hash &&
+           a->image == b->image;
+}
+
+static void tell(const struct stream *stream, const struct stream *other)
+{
+    char name[MD_TEXT_DOTTED_MAX + 1];
+
+    printf("differs     %s, domain %u: %" PRIu64 " updates and %" PRIu64 " states, %" PRIu64
+           " and %" PRIu64 "; %s, %s image at the end\n",
+           md_text_dotted(stream->key + 1, stream->key_length - 1, name), stream->key[0],
+           stream->updates, stream->states, other->updates, other->states,
+           stream->hash == other->hash ? "they are equal" : "they are not equal",
+           stream->image == other->image ? "the same" : "another");
+}
+
+static int judge(const struct side *sides)
+{
+    uint64_t items = 0, updates = 0, states = 0, others = 0;
+
+    for (const struct stream *stream = sides[0].all; stream; stream = stream->next) {
+        const struct stream *other = other_of(&sides[1], stream);
+        items++;
+        updates += stream->updates;
+        states += stream->states;
+        if (!is_same(stream, other) && ++others <= SHOWN_MAX)
+            tell(stream, other);
+    }
+    for (const struct stream *stream = sides[1].all; stream; stream = stream->next) {
+        if (md_table_get(sides[0].table, stream->key, stream->key_length))
+            continue;
+        items++;
+        if (++others <= SHOWN_MAX)
+            tell(stream, other_of(&sides[0], stream));
+    }
+    printf("compared    %" PRIu64 " items, %" PRIu64 " updates, %" PRIu64 " states; %" PRIu64
+           " items differ\n",
+           items, updates, states, others);
+    return others > 0 ? REC_DAMAGED : REC_OK;
+}
+
+int compare_run(const struct words *words)
+{
+    struct side sides[2] = { { .path = words->file }, { .path = words->other } };
+    bool is_good = true;
+
+    for (size_t i = 0; i < 2 && is_good; i++)
+        is_good = source_open(sides[i].path, false, words->is_series, &sides[i].source) &&
+                  read_all(&sides[i]);
+    int rc = is_good ? judge(sides) : REC_FILE;
+    for (size_t i = 0; i < 2; i++)
+        close_side(&sides[i]);
+    return rc;
+}
