@@ -393,6 +393,31 @@ def other_streams_are_told_apart(_, folder):
     assert rmdsrec("compare", first).returncode == 1
 
 
+def a_recorder_obeys_commands(publisher, folder):
+    """Its file is named by the time; it is told to begin another one, and to end."""
+    control = os.path.join(folder, "recorder")
+    pattern = os.path.join(folder, "at-%Y%m%d-%H%M%S-100%%.rrec")
+    done = rmdsrec("record", "x%Q", "-host", "127.0.0.1:1", "-S", "RDFD", "-il", "A")
+    assert done.returncode == 1 and "a % without" in done.stderr, done
+    recorder = Recorder(publisher.port, pattern, "-control", control)
+    path = re.search(r"recording into (.*)", recorder.program.stdout.readline())[1]
+    assert re.search(r"/at-20\d{6}-\d{6}-100%.rrec$", path), path
+    recorder.path = path
+    publisher.rate(1000)
+    recorder.wait_for(lambda text: updates_of(text)[0] > 100)
+    said = rmdsrec("tell", control, "st").stdout
+    assert said.startswith("ok connected, 20 of 20 items open, ") and " 1 files, " in said, said
+    assert rmdsrec("tell", control, "pause").returncode == 1
+    assert rmdsrec("tell", control, "rotate").returncode == 0
+    recorder.wait_for(lambda text: updates_of(text)[0] > 100, path[:-5] + ".1.rrec")
+    publisher.rate(0)
+    assert rmdsrec("tell", control, "q").returncode == 0
+    text = recorder.program.stdout.read()
+    recorder.program.stdout.close()
+    assert recorder.program.wait(WAIT_S) == 0 and "written     2 files" in text, text
+    assert not os.path.exists(control)
+
+
 def a_part_without_records_is_refused(_, folder):
     done = rmdsrec("replay", os.path.join(folder, "whole.rrec"), "-N", "0", "-loop", "-from",
                    "86400")
@@ -410,7 +435,7 @@ def main():
                          other_names_replay_too, a_replay_obeys_commands,
                          a_table_becomes_the_recording_it_came_from,
                          other_streams_are_told_apart, every_request_of_many_is_sent,
-                         images_wait_for_room,
+                         images_wait_for_room, a_recorder_obeys_commands,
                          a_part_without_records_is_refused):
                 print(case.__name__, flush=True)
                 case(publisher, folder)

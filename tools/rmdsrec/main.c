@@ -38,7 +38,7 @@ static const struct {
     { "import", IMPORT, import_run, "a recording from such a CSV" },
     { "replay", REPLAY, replay_run, "be a provider that plays a recording" },
     { "tell", TELL, tell_run,
-      "a command to a replay with -control: pause, go, seek, speed, st, q" },
+      "a command to one with -control: st, q; of replay pause, go, seek, speed; of record rotate" },
 };
 #define VERB_COUNT (sizeof(VERBS) / sizeof(VERBS[0]))
 
@@ -225,7 +225,7 @@ int main(int argc, char **argv)
         { { "loop", NULL, MD_OPTION_FLAG, &w.loops, "begin again at the end" }, REPLAY },
         { { "control", "SOCKET", MD_OPTION_STRING, &w.control,
             "take commands from this Unix socket, see tell" },
-          REPLAY },
+          RECORD | REPLAY },
         { { "c", NULL, MD_OPTION_FLAG, &w.takes_input, "and from standard input" }, REPLAY },
         { { "exit", NULL, MD_OPTION_FLAG, &w.ends,
             "end at the end; else the last images stay open" },

@@ -6,34 +6,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
 #include "dictionary.h"
-#include "disk.h"
-#include "feed.h"
 #include "rec.h"
+#include "record.h"
+#include "record_control.h"
 #include "usage.h"
 
 #define TICK_NS       (100 * MD_NS_PER_MS)
 #define IMAGES_BYTES  (4ull << 30)
 #define PASSWORD_FILE 4096u
-
-struct recorder {
-    struct feed feed;
-    struct itemlist list;
-    struct rec_writer writer;
-    struct disk *disk;
-    struct disk_config disk_config;
-    char source[256];
-    uint64_t image_every_ns, rotate_bytes, rotate_ns, end_ns;
-    uint64_t cut_ns;      /* the file was begun */
-    uint64_t cut_files;   /* a cut was asked for when there were so many */
-    uint64_t failed_told; /* chunks */
-    uint64_t lost_told;   /* messages */
-    struct md_loop_timer *tick;
-    struct md_loop_signal *signals[3];
-};
 
 static unsigned field_type(void *context, int16_t id)
 {
@@ -97,12 +82,17 @@ static void on_tick(void *owner)
     }
 }
 
+void record_cut(struct recorder *recorder)
+{
+    cut_file(recorder, md_clock_mono_ns());
+}
+
 static void on_signal(void *owner, int signal)
 {
     struct recorder *recorder = owner;
 
     if (signal == SIGHUP)
-        cut_file(recorder, md_clock_mono_ns());
+        record_cut(recorder);
     else
         feed_stop(&recorder->feed);
 }
@@ -252,6 +242,47 @@ static int load_items(const struct words *w, struct recorder *recorder)
     return add_items(recorder, (uint8_t)domain);
 }
 
+/* What a letter behind a % stands for, in UTC; false: nothing. */
+static bool put_time(const struct tm *tm, char letter, char *out, size_t size)
+{
+    static const char letters[] = "YmdHMS";
+    const int values[] = { tm->tm_year + 1900, tm->tm_mon + 1, tm->tm_mday,
+                           tm->tm_hour,        tm->tm_min,     tm->tm_sec };
+    const char *found = letter ? strchr(letters, letter) : NULL;
+
+    if (letter == '%')
+        snprintf(out, size, "%%");
+    else if (found)
+        snprintf(out, size, "%02d", values[found - letters]);
+    return letter == '%' || found;
+}
+
+/* The file's name, with the time of its beginning where it asks for that: a recorder that is
+ * started again begins another one. False: it is too long, or asks for something else. */
+static bool make_path(const char *text, char out[RECORD_PATH_MAX])
+{
+    time_t now = (time_t)(md_clock_wall_ns() / MD_NS_PER_S);
+    char time[16];
+    size_t used = 0;
+    struct tm tm;
+
+    if (!gmtime_r(&now, &tm))
+        return false;
+    for (; *text; text++) {
+        if (*text != '%')
+            snprintf(time, sizeof(time), "%c", *text);
+        else if (!put_time(&tm, *++text, time, sizeof(time)))
+            return false;
+        size_t length = strlen(time);
+        if (used + length >= RECORD_PATH_MAX)
+            return false;
+        memcpy(out + used, time, length);
+        used += length;
+    }
+    out[used] = 0;
+    return used > 0;
+}
+
 static int understand(const struct words *w, struct recorder *recorder)
 {
     struct feed *feed = &recorder->feed;
@@ -273,7 +304,11 @@ static int understand(const struct words *w, struct recorder *recorder)
     if (rc == REC_OK)
         rc = load_items(w, recorder);
     snprintf(recorder->source, sizeof(recorder->source), "%.200s as %.40s", w->host, feed->user);
-    recorder->disk_config.path = w->file;
+    recorder->disk_config.path = recorder->path;
+    recorder->control_path = w->control;
+    if (rc == REC_OK && !make_path(w->file, recorder->path))
+        return rec_usage("FILE is longer than 4000 bytes, or has a % without one of YmdHMS%",
+                         w->file);
     recorder->disk_config.source = recorder->source;
     return rc;
 }
@@ -306,6 +341,8 @@ static int start(struct recorder *recorder)
     for (size_t i = 0; i < 3; i++)
         (void)md_loop_signal_add(feed->loop, signals[i], on_signal, recorder,
                                  &recorder->signals[i]);
+    if (record_control_start(recorder) != MD_OK)
+        return REC_FILE;
     recorder->cut_ns = md_clock_mono_ns();
     (void)md_loop_timer_every(recorder->tick, TICK_NS);
     return feed_start(feed) == MD_OK ? REC_OK : REC_FILE;
@@ -354,6 +391,7 @@ static void stop(struct recorder *recorder)
             md_loop_signal_remove(recorder->signals[i]);
     }
     md_loop_timer_destroy(recorder->tick);
+    record_control_stop(recorder);
     feed_fini(feed);
     if (feed->loop)
         md_loop_destroy(feed->loop);
@@ -376,7 +414,7 @@ int record_run(const struct words *words)
     if (rc == REC_OK)
         rc = start(recorder);
     if (rc == REC_OK) {
-        printf(PROGRAM ": recording into %s\n", words->file);
+        printf(PROGRAM ": recording into %s\n", recorder->path);
         fflush(stdout);
         (void)md_loop_run(recorder->feed.loop);
         rec_writer_flush(&recorder->writer, false);

@@ -100,10 +100,10 @@ def write(pyarrow, csv, parquet, stream, path, kind):
     with open(path, "xb") as out:
         for batch in batches(csv, pyarrow, stream):
             if writer is None:
+                packed = pyarrow.ipc.IpcWriteOptions(compression="zstd", unify_dictionaries=True)
                 writer = (parquet.ParquetWriter(out, batch.schema, compression="zstd")
                           if kind == "parquet" else
-                          pyarrow.ipc.new_file(out, batch.schema, options=pyarrow.ipc.IpcWriteOptions(
-                              compression="zstd", unify_dictionaries=True)))
+                          pyarrow.ipc.new_file(out, batch.schema, options=packed))
             writer.write(batch)
             rows += batch.num_rows
         if writer:

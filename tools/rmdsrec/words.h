@@ -21,7 +21,7 @@ struct words {
     const char *port, *address, *speed, *id, *as, *wait_items, *max_buffers; /* replay */
     const char *other;                                                       /* compare */
     const char *csv;                                                         /* import */
-    const char *control; /* replay: path of the socket */
+    const char *control; /* record, replay: path of the socket */
     char tells[1001];    /* tell: the words behind the socket; a console takes 1,000 bytes */
     bool loops, ends, takes_input;
     const char *dict;

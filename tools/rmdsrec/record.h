@@ -1,0 +1,35 @@
+/* record.h - a recorder, as its parts know it. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RECORD_H
+#define RECORD_H
+
+#include "disk.h"
+#include "feed.h"
+
+#define RECORD_PATH_MAX 4001
+
+struct console;
+
+struct recorder {
+    struct feed feed;
+    struct itemlist list;
+    struct rec_writer writer;
+    struct disk *disk;
+    struct disk_config disk_config;
+    char source[256];
+    char path[RECORD_PATH_MAX]; /* of the first file */
+    const char *control_path;   /* NULL: takes no commands */
+    struct console *console;
+    uint64_t image_every_ns, rotate_bytes, rotate_ns, end_ns;
+    uint64_t cut_ns;      /* the file was begun */
+    uint64_t cut_files;   /* a cut was asked for when there were so many */
+    uint64_t failed_told; /* chunks */
+    uint64_t lost_told;   /* messages */
+    struct md_loop_timer *tick;
+    struct md_loop_signal *signals[3];
+};
+
+/* Another file, now. */
+void record_cut(struct recorder *recorder);
+
+#endif
