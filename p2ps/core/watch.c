@@ -159,11 +159,10 @@ bool p2ps_watch_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
     uint32_t *lost = p2ps_backlog_lost(core, w);
     char text[P2PS_WALK_TEXT];
 
-    /* It has become suspect behind the updates that wait: its client hears that later. */
+    /* Of a suspect item, too: it may be fine again without an image. If it has become suspect
+     * behind the updates that wait, its client hears that later. */
     bool is_ok = it->data_state == RWF_DATA_OK;
-    if (!(w->flags & P2PS_WATCH_HAD_IMAGE) ||
-        (!is_ok && !(w->flags & P2PS_WATCH_BEHIND) && !lost) ||
-        (w->flags & P2PS_WATCH_CONFLATED && !lost))
+    if (!(w->flags & P2PS_WATCH_HAD_IMAGE) || (w->flags & P2PS_WATCH_CONFLATED && !lost))
         return true;
     conflation_text(core, w->client, lost, text);
     struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, is_ok ? RWF_DATA_OK : RWF_DATA_NO_CHANGE,

@@ -216,6 +216,29 @@ static void a_status_comes_behind_what_is_pending(void **state)
 }
 
 /* It is not told to be over, and begun again, each time that the ring is empty for a moment. */
+/* The item may become fine again without an image: then nothing else would tell of them. */
+static void updates_merged_while_it_is_suspect_are_told(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_OPEN, RWF_DATA_SUSPECT,
+                    RWF_CODE_NONE);
+    pair_settle(pair);
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "I!JU");
+    waits(pair, 0);
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_OPEN, RWF_DATA_OK,
+                    RWF_CODE_FAILOVER_COMPLETED);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "I!JUSj");
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_holds(pair);
+}
+
 static void behind_again_at_once_it_merges_for_longer(void **state)
 {
     struct pair *pair = *state;
@@ -343,6 +366,7 @@ int main(void)
         TEST(an_item_that_ends_takes_what_is_pending_with_it),
         TEST(when_it_is_over_nothing_of_a_quiet_item_stays),
         TEST(a_status_comes_behind_what_is_pending),
+        TEST(updates_merged_while_it_is_suspect_are_told),
         cmocka_unit_test_setup_teardown(a_rate_that_was_chosen_stays, setup_with_rates,
                                         pair_teardown),
         TEST(a_client_without_room_is_slow_besides),

@@ -85,7 +85,7 @@ const char *run_judge(const struct consumer *c, struct stream *s, const struct r
     struct run run = run_of(world, s, s->counter, content->counter);
 
     /* A consumer that is slow is told once that its p2ps merges; no type is exempt there. */
-    bool is_slow = s->is_conflated || s->is_suspect;
+    bool is_slow = s->is_conflated;
 
     if (content->counter <= s->counter)
         return "it is not newer";
