@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#define REPLAY_HOLDS 16u /* times hold_records */
+
 /*
  * An image in the multicast stream (directed or not) binds itself: what follows it follows it. One
  * by unicast is bound by a BIND in the multicast stream, at the cut; from there on the item's
@@ -94,8 +96,10 @@ bool sink_hold(struct rrmp_sink *sink, uint32_t number, const struct rrmp_sink_e
     struct sink_item *item = sink_item_at(sink, number);
     struct sink_slot *slot = slot_of(sink, item);
     struct sink_work *work = sink_work_take(sink, number);
+    /* A replay takes longer than an image, and to give it up is seen. */
+    uint32_t most = sink->config.hold_records * (work->is_replay ? REPLAY_HOLDS : 1);
 
-    if (work->held.count < sink->config.hold_records &&
+    if (work->held.count < most &&
         work->held.bytes + message.length <= sink->config.hold_bytes_item &&
         sink_chain_add(sink, &work->held, event, message))
         return true;

@@ -218,16 +218,19 @@ void srcdist_resumes_pump(struct srcdist_core *core)
 {
     uint32_t left = 0;
     uint32_t count = core->resume_count;
+    bool is_full = false;
 
     for (uint32_t i = 0; i < count; i++) {
         struct srcdist_resume *resume = &core->resumes[i];
         enum answer answer = ANSWER_LATER;
 
-        if (!resume->is_bound)
+        /* One item after the other: a p2ps holds the news of each that is bound. */
+        if (!resume->is_bound && !is_full)
             answer = bind(core, resume);
-        if (resume->is_bound)
+        if (resume->is_bound && !is_full)
             answer = replay(core, resume);
         if (answer == ANSWER_LATER) {
+            is_full = is_full || resume->is_bound;
             core->resumes[left++] = *resume;
             continue;
         }
