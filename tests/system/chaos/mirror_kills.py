@@ -34,6 +34,7 @@ INTEROP = os.path.join(world.ROOT, "tests", "interop")
 HEARD = [(f"src_dist.{host}", "src_dist.updatesIn") for host in ("s1", "s2")]
 SERVED = ("p2ps.d1", "p2ps.worker.0.updatesOut")
 REASONS = ("notReady", "tooOld", "notEqual", "behind", "full")
+SILENT = ("lost", "duplicates", "reorders", "numbers")  # what EMA may never see
 FLOW = 4  # updates of an item that show that the data flow
 
 
@@ -266,6 +267,9 @@ class Round:
 
     def __init__(self, one, kind):
         self.one, self.kind = one, kind
+        one.until("the service is up", lambda: one.figure(
+            "p2ps.d1", f"p2ps.service.{SERVICE}.instances") == 2 and all(
+                one.source(h, "servicesUp") == 1 for h in ("s1", "s2")))
         client = Consumer(one, "client")
         client.start()
         one.until("the consumers are served", lambda: one.figure(
@@ -275,8 +279,8 @@ class Round:
         carried = {h: one.item_count - one.source(h, "replayItems") for h in ("s1", "s2")}
         self.victim = max(carried, key=carried.get)
         self.left = "s2" if self.victim == "s1" else "s1"
-        if one.ema:
-            one.ema.settled()
+        before = one.ema.settled() if one.ema else {}
+        assert not any(before.get(k) for k in SILENT), f"before the loss: {before}"
         self.switch(carried[self.victim])
         self.others = one.ema.settled() if one.ema else None
         self.code, self.client = client.finish()
@@ -302,7 +306,7 @@ class Round:
         """Lost or repeated without a word."""
         found = sum(self.client[k] for k in ("gaps", "duplicates", "reorders", "wrong", "early"))
         if self.others:
-            found += sum(self.others[k] for k in ("lost", "duplicates", "reorders", "numbers"))
+            found += sum(self.others[k] for k in SILENT)
         return found
 
     def seen(self):
