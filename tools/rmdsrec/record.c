@@ -82,7 +82,7 @@ static void on_tick(void *owner)
     }
 }
 
-void record_cut(struct recorder *recorder)
+static void rotate(struct recorder *recorder)
 {
     cut_file(recorder, md_clock_mono_ns());
 }
@@ -92,7 +92,7 @@ static void on_signal(void *owner, int signal)
     struct recorder *recorder = owner;
 
     if (signal == SIGHUP)
-        record_cut(recorder);
+        rotate(recorder);
     else
         feed_stop(&recorder->feed);
 }
@@ -341,6 +341,7 @@ static int start(struct recorder *recorder)
     for (size_t i = 0; i < 3; i++)
         (void)md_loop_signal_add(feed->loop, signals[i], on_signal, recorder,
                                  &recorder->signals[i]);
+    recorder->rotate = rotate;
     if (record_control_start(recorder) != MD_OK)
         return REC_FILE;
     recorder->cut_ns = md_clock_mono_ns();

@@ -20,6 +20,7 @@ struct recorder {
     char path[RECORD_PATH_MAX]; /* of the first file */
     const char *control_path;   /* NULL: takes no commands */
     struct console *console;
+    void (*rotate)(struct recorder *recorder); /* another file, now */
     uint64_t image_every_ns, rotate_bytes, rotate_ns, end_ns;
     uint64_t cut_ns;      /* the file was begun */
     uint64_t cut_files;   /* a cut was asked for when there were so many */
@@ -28,8 +29,5 @@ struct recorder {
     struct md_loop_timer *tick;
     struct md_loop_signal *signals[3];
 };
-
-/* Another file, now. */
-void record_cut(struct recorder *recorder);
 
 #endif

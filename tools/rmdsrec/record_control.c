@@ -49,7 +49,7 @@ static void on_line(void *owner, unsigned talker, const char *line, size_t lengt
     if (is_word(line, length, "st"))
         show(recorder, answer);
     else if (is_word(line, length, "rotate"))
-        record_cut(recorder);
+        recorder->rotate(recorder);
     else if (is_word(line, length, "q") || is_word(line, length, "quit"))
         feed_stop(&recorder->feed);
     else
