@@ -123,11 +123,11 @@ static void give_out(struct rmds_backbone *backbone, uint64_t now_ns,
 }
 
 /* Some of what has come. True: the ring was found empty. */
-static bool poll_some(struct rmds_backbone *backbone, uint64_t now_ns, size_t *done)
+static bool poll_some(struct rmds_backbone *backbone, uint64_t now_ns, int polls, size_t *done)
 {
     struct backbone_event events[EVENTS_MAX];
 
-    for (int i = 0; i < POLLS_A_TURN; i++) {
+    for (int i = 0; i < polls; i++) {
         int count = attach_poll(backbone->attach, now_ns, events, EVENTS_MAX);
 
         if (count == 0)
@@ -159,14 +159,14 @@ static size_t take_calls(struct rmds_backbone *backbone)
     return done;
 }
 
-size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns)
+size_t library_turn(struct rmds_backbone *backbone, uint64_t now_ns, int polls)
 {
     size_t done;
     bool is_empty;
 
     backbone->now_ns = now_ns;
     done = take_calls(backbone);
-    is_empty = poll_some(backbone, now_ns, &done);
+    is_empty = poll_some(backbone, now_ns, polls, &done);
     tell_refusal(backbone);
 
     if (!library_items_settle(backbone, now_ns, is_empty))
@@ -178,6 +178,11 @@ size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns)
                          backbone->source.source && backbone->items.slots.count > 0);
     attach_flush(backbone->attach);
     return done;
+}
+
+size_t rmds_backbone_turn(struct rmds_backbone *backbone, uint64_t now_ns)
+{
+    return library_turn(backbone, now_ns, POLLS_A_TURN);
 }
 
 void rmds_backbone_flush(struct rmds_backbone *backbone)

@@ -33,4 +33,7 @@ struct rmds_backbone {
     _Atomic bool is_rung; /* wake_fd was written before */
 };
 
+/* rmds_backbone_turn() with at most so many looks at the ring, 64 events each. */
+size_t library_turn(struct rmds_backbone *backbone, uint64_t now_ns, int polls);
+
 #endif
