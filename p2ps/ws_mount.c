@@ -203,8 +203,9 @@ static void tick(struct p2ps_mount *mount, uint64_t now_ns)
 
     ws_tick(ws->conn, now_ns);
     look_for_end(mount);
-    if (mount->is_choked && !mount->is_closing && now_ns >= choke_ends(mount)) {
-        p2ps_mount_close(mount, "output buffer overflow");
+    if (mount->is_choked && mount->client != NO_CLIENT && !mount->is_closing &&
+        now_ns >= choke_ends(mount)) {
+        p2ps_client_unread(mount->worker->core, now_ns, mount->client);
         return;
     }
     /* Before its login it is the core that ends it, after loginTimeout. */

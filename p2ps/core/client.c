@@ -70,11 +70,24 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
     return MD_OK;
 }
 
+static void doom(struct p2ps_core *core, uint32_t client, enum p2ps_doom why)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    if (!c->closing)
+        c->closing = (uint8_t)why;
+    p2ps_client_touch(core, client); /* the list that is looked at when the batch is over */
+}
+
 void p2ps_client_doom(struct p2ps_core *core, uint32_t client)
 {
     core->stats.no_buffer_events++;
-    core->clients[client].closing = true;
-    p2ps_client_touch(core, client); /* the list that is looked at when the batch is over */
+    doom(core, client, P2PS_DOOM_NO_ROOM);
+}
+
+void p2ps_client_doom_unknown(struct p2ps_core *core, uint32_t client)
+{
+    doom(core, client, P2PS_DOOM_NO_MEMORY);
 }
 
 void p2ps_client_bound(struct p2ps_core *core, uint32_t client)
@@ -83,7 +96,7 @@ void p2ps_client_bound(struct p2ps_core *core, uint32_t client)
 
     if (c->owed_count + p2ps_backlog_of(core, client)->waiting.count > core->config.conflate_max &&
         !(c->front->has_ceiling && c->front->has_ceiling(c->self)))
-        p2ps_client_doom(core, client);
+        doom(core, client, P2PS_DOOM_BEHIND);
 }
 
 void p2ps_client_touch(struct p2ps_core *core, uint32_t client)
@@ -133,7 +146,7 @@ void p2ps_client_shown_set(struct p2ps_core *core, uint32_t client,
     struct entitle_shown *copy = NULL;
 
     if (shown && !(copy = malloc(sizeof(*copy))))
-        p2ps_client_doom(core, client); /* nobody could revoke it */
+        p2ps_client_doom_unknown(core, client); /* nobody could revoke it */
     if (copy)
         *copy = *shown;
     free(c->shown);

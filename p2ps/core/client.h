@@ -8,6 +8,8 @@
 struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client);
 /* A mandatory message did not fit: disconnect the client at the end of the batch. */
 void p2ps_client_doom(struct p2ps_core *core, uint32_t client);
+/* The same because there is no memory for what must be known of it. */
+void p2ps_client_doom_unknown(struct p2ps_core *core, uint32_t client);
 void p2ps_client_touch(struct p2ps_core *core, uint32_t client);
 /* It has no room: from now on it is watched. */
 void p2ps_client_is_slow(struct p2ps_core *core, uint32_t client);

@@ -152,9 +152,9 @@ struct p2ps_core_config {
     uint32_t posts_max;           /* of one client without an answer yet; 0: no limit */
     uint32_t message_max;         /* longest message to a client */
     uint64_t login_timeout_ns;    /* 0: 60 s */
-    uint64_t
-        slow_timeout_ns;   /* 0: 10 s. Since the client was full, or its socket took bytes last */
-    uint32_t conflate_max; /* streams of a client that may be behind; 0: 100000 */
+    uint64_t slow_timeout_ns;   /* 0: 10 s. Since something waits for the client, or its socket took
+                                   bytes last */
+    uint32_t conflate_max;      /* streams of a client that may be behind; 0: 100000 */
     unsigned owed_fill_percent; /* what a client missed is given below this fill; 0: 30. Above it
                                    for slow_time_ns a client's updates are merged */
     unsigned ok_fill_percent;   /* until it is at this one */
@@ -318,6 +318,8 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
 /* The connection has ended, whoever ended it; the second one says why. */
 void p2ps_client_gone(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 void p2ps_client_lost(struct p2ps_core *core, uint64_t now_ns, uint32_t client, const char *why);
+/* The client does not read the answers that fill its output: it is cut like one that is slow. */
+void p2ps_client_unread(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 /* There is room in the client's output again, or it made progress. */
 void p2ps_client_writable(struct p2ps_core *core, uint64_t now_ns, uint32_t client);
 
@@ -376,8 +378,8 @@ struct p2ps_client_info {
     const char *address;
     uint32_t streams;
     uint64_t updates_out;
-    uint64_t rtt_us; /* there and back, when last measured; 0: never */
-    bool is_slow;
+    uint64_t rtt_us;         /* there and back, when last measured; 0: never */
+    bool is_slow;            /* something waits for it */
     bool is_merging;         /* its updates are merged because it is slow */
     uint64_t first_slow_s;   /* the first time that they were, since 1970; 0: never */
     const uint32_t *reasons; /* by enum p2ps_reason: what it was told */

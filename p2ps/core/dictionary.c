@@ -127,7 +127,7 @@ static void answer(struct p2ps_core *core, uint32_t client,
         p2ps_idmap_take(&c->streams, request->stream_id);
     } else if (p2ps_idmap_put(&c->streams, request->stream_id, P2PS_STREAM_DICTIONARY, 0) !=
                MD_OK) {
-        p2ps_client_doom(core, client);
+        p2ps_client_doom_unknown(core, client);
     }
 }
 

@@ -163,7 +163,7 @@ static bool let_in(struct p2ps_core *core, uint32_t client, const struct entitle
     struct p2ps_client *c = p2ps_client_at(core, client);
 
     if (p2ps_tally_user(core, c, answer->is_proved) != MD_OK) {
-        p2ps_client_doom(core, client);
+        p2ps_client_doom_unknown(core, client);
         return false;
     }
     if (answer->is_proved &&

@@ -130,6 +130,14 @@ enum p2ps_pause {
     P2PS_PAUSE_MISSED, /* no updates for the streams that missed some: an image is on its way */
 };
 
+/* Why a client is to be disconnected at the end of the batch. */
+enum p2ps_doom {
+    P2PS_DOOM_NONE,
+    P2PS_DOOM_NO_ROOM,   /* for a message that cannot come later */
+    P2PS_DOOM_BEHIND,    /* with more than conflateMax streams */
+    P2PS_DOOM_NO_MEMORY, /* for what must be known of it */
+};
+
 struct p2ps_batch;
 
 struct p2ps_client {
@@ -152,7 +160,7 @@ struct p2ps_client {
     bool wants_rtt;
     bool directory_streaming;
     bool directory_owed;
-    bool closing;
+    uint8_t closing;  /* enum p2ps_doom */
     bool is_resuming; /* the streams that missed something while all was paused wait for images */
     bool is_standing; /* its streams are told one by one whether they stand by */
     bool is_busy;     /* in the ring of clients whose requests wait */

@@ -47,7 +47,7 @@ bool p2ps_session_give(struct p2ps_core *core, uint32_t client, const char *role
             memcpy(copy, length ? roles : "", length + 1);
             memcpy(copy + length + 1, now, strlen(now) + 1);
         } else {
-            p2ps_client_doom(core, client); /* the rules may deny something to one of the roles */
+            p2ps_client_doom_unknown(core, client); /* the rules may deny a role something */
             p2ps_session_unused(core, now, "no memory");
         }
     }

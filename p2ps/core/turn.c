@@ -86,6 +86,36 @@ static void cut_slow(struct p2ps_core *core, uint32_t client, const char *why)
     p2ps_client_cut(core, client, reason);
 }
 
+/* A client is cut that was doomed in the batch; see client.h. */
+static void cut_doomed(struct p2ps_core *core, uint32_t client)
+{
+    const struct p2ps_client *c = &core->clients[client];
+    uint64_t behind = c->owed_count + (uint64_t)p2ps_backlog_of(core, client)->waiting.count;
+    char why[96];
+
+    switch ((enum p2ps_doom)c->closing) {
+    case P2PS_DOOM_NONE:
+        break;
+    case P2PS_DOOM_NO_ROOM:
+        cut_slow(core, client, "no room for what cannot come later");
+        break;
+    case P2PS_DOOM_BEHIND:
+        snprintf(why, sizeof(why), "%llu items are behind, conflateMax is %u",
+                 (unsigned long long)behind, core->config.conflate_max);
+        cut_slow(core, client, why);
+        break;
+    case P2PS_DOOM_NO_MEMORY:
+        p2ps_client_cut(core, client, "no memory for what must be known of it");
+        break;
+    }
+}
+
+void p2ps_client_unread(struct p2ps_core *core, uint64_t now_ns, uint32_t client)
+{
+    core->now_ns = now_ns;
+    cut_slow(core, client, "its answers were not taken within slowTimeout");
+}
+
 void p2ps_turn_sweep(struct p2ps_core *core)
 {
     for (uint32_t i = 0; i < core->touched_count; i++) {
@@ -93,7 +123,7 @@ void p2ps_turn_sweep(struct p2ps_core *core)
 
         if (!core->clients[client].closing || !p2ps_client_is_here(&core->clients[client]))
             continue;
-        cut_slow(core, client, "no room for what cannot come later");
+        cut_doomed(core, client);
     }
     p2ps_items_sweep(core);
 }

@@ -313,7 +313,25 @@ static void too_many_items_behind_is_the_end(void **state)
         pair_settle(pair);
     }
     assert_true(c->closed);
-    assert_non_null(strstr(c->reason, "output buffer overflow: no room"));
+    assert_string_equal(c->reason, "output buffer overflow: 9 items are behind, conflateMax is 8, "
+                                   "100 of 100 percent of its output in use");
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_cut_slow, 1);
+}
+
+static void who_does_not_read_its_answers_is_cut_and_told_why(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    room(c, 1, 10);
+    p2ps_client_unread(pair->sink, pair->now_ns, c->id);
+    assert_true(c->closed);
+    assert_non_null(strstr(c->reason, "output buffer overflow: its answers were not taken within "
+                                      "slowTimeout, 90 of 100 percent"));
+    assert_string_equal(pair_stream(c, 1)->text, c->reason);
+    assert_int_equal(p2ps_core_stats(pair->sink)->mounts_cut_slow, 1);
+    assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
 }
 
 /* What it is not sent it cannot take: it keeps its items, and gets all of them in time. */
@@ -551,6 +569,7 @@ int main(void)
         TEST(real_time_is_told_when_the_item_is_fine_again),
         TEST(a_client_that_is_behind_is_told_the_state_of_a_group_it_does_not_know),
         TEST(too_many_items_behind_is_the_end),
+        TEST(who_does_not_read_its_answers_is_cut_and_told_why),
         TEST(too_many_items_behind_a_ceiling_are_merged),
         TEST(the_most_of_an_output_is_of_one_unit),
         TEST(a_status_that_ends_a_stream_is_told_or_the_connection_ends),

@@ -304,6 +304,14 @@ static void mounts_are_a_table_with_one_line_each(void **state)
     expect(f, "  1,830 ");
     expect(f, " 0.10 tenth ");
     expect(f, "     -      -      - -          -   -\n"); /* not measured */
+    gauge(segment, "p2ps.mount.0.9.conflated", 1);
+    gauge(segment, "p2ps.mount.0.9.firstSlow", 0); /* never */
+    gauge(segment, "p2ps.mount.0.9.slowMerged", 51204);
+    gauge(segment, "p2ps.mount.0.9.worstLagUs", 820);
+    gauge(segment, "p2ps.mount.0.9.behindBytes", 7000);
+    run(f, "p2psmon", "-print MOUNTS");
+    expect(f, " LAG-OF USER       CONFLATED FIRST-SLOW   MERGED   LOST WORST-LAG-US  WAITING ");
+    expect(f, "    0.9 ninth?[31m         1          -   51,204      -          820    7,000 ");
     gauge(segment, "p2ps.mount.0.9.items", 100000);
     gauge(segment, "p2ps.mount.0.9.msgsIn", 100100);
     gauge(segment, "p2ps.mount.0.9.msgsOut", 987654321);
@@ -319,7 +327,11 @@ static void mounts_are_a_table_with_one_line_each(void **state)
     expect(f, " 987.7 M ");
     assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
     assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));
-    assert_null(strstr(f->output, "p2ps.mount.")); /* not a second time, value by value */
+    assert_null(strstr(f->output, "p2ps.mount."));     /* not a second time, value by value */
+    gauge(segment, "p2ps.mount.0.9.somethingNew", 77); /* no column has it */
+    run(f, "p2psmon", "-print MOUNTS");
+    expect(f, "  p2ps.mount.0.9.somethingNew ");
+    assert_null(strstr(f->output, "p2ps.mount.0.9.slowMerged"));
     expect(f, " SUM ");
     run(f, "p2psmon", "-print MOUNTS -sort ITEMS"); /* the most first, what has none last */
     assert_true(strstr(f->output, "ninth") < strstr(f->output, "tenth"));

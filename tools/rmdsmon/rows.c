@@ -50,6 +50,19 @@ static const struct table {
         { "POSITION", "position", -8, FORMAT_TEXT },
         { "APP", "applicationId", 3, FORMAT_TEXT },
         { "WHY", "toldBecause", 3, FORMAT_TEXT } } },
+    { "MOUNTS", /* of the same mounts: how slow they are, and were */
+      "mount",
+      { { "LAG-OF", NULL, 6, FORMAT_TEXT },
+        { "USER", "user", -8, FORMAT_TEXT },
+        { "CONFLATED", "conflated", 9, FORMAT_COUNT },
+        { "FIRST-SLOW", "firstSlow", 10, FORMAT_AGE },
+        { "MERGED", "slowMerged", 8, FORMAT_COUNT },
+        { "LOST", "slowLost", 6, FORMAT_COUNT },
+        { "WORST-LAG-US", "worstLagUs", 12, FORMAT_MEASURED },
+        { "WAITING", "behindBytes", 8, FORMAT_COUNT },
+        { "BYTES/S", "bytesOutRate", 9, FORMAT_COUNT },
+        { "CEILING", "outputRate", 9, FORMAT_MEASURED },
+        { "BYTES-IN", "bytesIn", 9, FORMAT_COUNT } } },
     { "MOUNTS",
       "worker.*.toldBecause",
       { { "TOLD-BY", NULL, 7, FORMAT_TEXT },
@@ -155,7 +168,8 @@ struct cell {
     struct stats_value value;
 };
 
-/* True when the path is that of one cell: <process>.<group>.<id>.<leaf> */
+/* True when the path is that of one cell: <process>.<group>.<id>.<leaf>. Its column is -1 when the
+ * leaf has none. */
 static bool place(const struct monitor_instance *instance, const struct table *table,
                   const struct stats_value *value, struct cell *cell)
 {
@@ -192,7 +206,8 @@ bool rows_take(const struct monitor_instance *instance, const char *section,
     struct cell cell;
 
     for (size_t i = 0; i < TABLE_COUNT; i++) {
-        if (strcmp(tables[i].section, section) == 0 && place(instance, &tables[i], value, &cell))
+        if (strcmp(tables[i].section, section) == 0 && place(instance, &tables[i], value, &cell) &&
+            cell.column >= 0)
             return true;
     }
     return false;
@@ -227,7 +242,7 @@ static void cell_text(char *text, size_t size, const struct column *column,
         print_count(text, size, (double)value->value);
     else if (column->format == FORMAT_YES)
         snprintf(text, size, "%s", value->value ? "SLOW" : "-");
-    else if (column->format == FORMAT_AGE && md_clock_wall_ns() > value->value)
+    else if (column->format == FORMAT_AGE && value->value && md_clock_wall_ns() > value->value)
         print_uptime(text, size, (md_clock_wall_ns() - value->value) / MD_NS_PER_S);
     for (size_t at = 0, n, length = strlen(text); at < length; at += n) {
         if ((n = md_text_printable(text + at, length - at)) == 0) {
