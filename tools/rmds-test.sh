@@ -100,7 +100,7 @@ run_ctest() { # PRESET ARGUMENT...
     report=$folder/log/ctest.xml again=$folder/log/again.xml
     rm -f "$report" "$again" "$folder"/log/sanitizer.*
     cores_file >"$folder/log/cores.json"
-    (cd "$folder" && ctest -j $((3 * $(nproc))) --resource-spec-file log/cores.json --output-on-failure \
+    (cd "$folder" && ctest -j $((4 * $(nproc))) --resource-spec-file log/cores.json --output-on-failure \
         --no-tests=ignore --output-junit "$report" "$@") >"$folder/log/ctest.log" 2>&1
     local status=$? before=$((passed + failed + skipped))
     sanitizer_found "$folder" "$preset" && status=1 ||

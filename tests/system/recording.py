@@ -240,6 +240,8 @@ def play_and_record(path, again, port="0", to_port=None, more=()):
         assert updates and updates == [row for row in after[item] if row[0] == "UPDATE"], item
         assert before[item][-1] == after[item][-1], item
     check_sequence(again, to_port is not None)
+    if to_port: # a chain says states of its own
+        return
     done = rmdsrec("compare", path, again, *more)
     assert done.returncode == 0 and f"compared    {len(ITEMS)} items, {wanted} updates" in \
         done.stdout, (done, wanted)
