@@ -120,7 +120,7 @@ static void flush_all(struct p2ps_worker *worker)
     md_trace_end(MD_TRACE_WRITTEN);
 }
 
-/* What was given to consumers of each update goes out before merged updates are made. */
+/* Output for consumers of each update goes out before merged updates are made. */
 static void settle(struct p2ps_worker *worker, uint64_t now_ns)
 {
     bool is_timed = worker->tuning.flush_interval_ns != 0;

@@ -41,7 +41,7 @@ struct conflate_config {
 int conflate_create(const struct conflate_config *config, struct conflate **out);
 void conflate_destroy(struct conflate *c); /* NULL is allowed */
 
-/* What the head of a merged update says of its run, but for count and time. */
+/* The head of a merged update as it describes its run, without count and time. */
 struct conflate_head {
     uint32_t seq_num;
     uint32_t time_ms; /* that the run has taken */
@@ -115,8 +115,8 @@ bool conflate_out(struct conflate *c, const struct conflate_pending *pending,
  * puts there, and goes out as it is while it is alone; then as conflate_run_write() makes it.
  */
 
-/* How many fields an update of a field list has; 0: it cannot be in a run, as when it cannot be told
- * whether a content is a part of a string. */
+/* How many fields an update of a field list has; 0: it cannot be in a run, as when it cannot be
+ * told whether a content is a part of a string. */
 unsigned conflate_run_fields(const struct conflate *c, const struct rwf_msg *update);
 /* `first` is in `pending` now. */
 void conflate_run_begin(struct conflate_pending *pending, struct conflate_head *head,

@@ -4,8 +4,9 @@
 
 #include "pace.h"
 
-#define IMAGE_LINES 6u /* of an image; what is behind follows in order, and the processor sees it  \
-                        */
+#define IMAGE_LINES                                                                                \
+    6u /* of an image; what is behind follows in order, and the processor sees it                  \
+        */
 #define LINE 64u
 
 static void fetch_image(const struct p2ps_item *it)

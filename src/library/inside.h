@@ -6,7 +6,7 @@
 #include "attach/settings.h"
 #include "rmds/backbone.h"
 
-/* What the configuration says of the network. The engine's settings point into it. */
+/* The network as the configuration describes it. The engine's settings point into it. */
 struct library_inside {
     struct md_conf *conf;
     struct attach_settings settings;

@@ -60,8 +60,7 @@ static bool mesh_fits(const struct rrcp_config *c)
     if (!mesh->is_on)
         return true;
     if (c->path_count != 1 || c->peers_max > RRCP_MESH_PEERS_MAX ||
-        mesh->seed_count > RRCP_MESH_SEEDS_MAX ||
-        !within(mesh->self.length, 1, MESH_ADDRESS_MAX))
+        mesh->seed_count > RRCP_MESH_SEEDS_MAX || !within(mesh->self.length, 1, MESH_ADDRESS_MAX))
         return false;
     for (uint32_t i = 0; i < mesh->seed_count; i++)
         if (mesh->seeds[i].length != mesh->self.length)

@@ -181,7 +181,8 @@ struct packet_echo {
  * challenge. */
 #define MESH_NAME_MAX(address)                                                                     \
     ((PACKET_SOLICIT_BYTES - PACKET_BEACON_BYTES - 2 - sizeof(struct packet_echo) - 2 -            \
-      (address)) & ~(size_t)3)
+      (address)) &                                                                                 \
+     ~(size_t)3)
 
 struct packet_status {
     struct packet_header header;
