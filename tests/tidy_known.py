@@ -10,7 +10,7 @@ CIRCLES = {
         ({"sink", "sink_directory", "sink_events", "sink_images", "sink_items", "sink_loss",
           "sink_mirror", "sink_open", "sink_posts", "sink_queue", "sink_records", "sink_resume"},
          "the sink is one state machine: an image may requeue, a refusal may close"),
-        ({"source", "source_events", "source_gap", "source_items", "source_requests"},
+        ({"source", "source_events", "source_gap", "source_items", "source_requests", "source_room"},
          "the source is one state machine"),
     ],
     "src/rssl": [({"channel", "connect", "reader"}, "a channel's handshake and its frames")],
