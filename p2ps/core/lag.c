@@ -17,8 +17,10 @@
 #define HOLD_LEAST   (125 * MS) /* and lasts longer each time, */
 #define HOLD_MOST    (750 * MS) /* so that it is over two seconds after its cause */
 #define END_SHARE    32u
-#define TURN_ITEMS   1024u /* looked at for streams that were told */
-#define TURN_STREAMS 512u  /* that hear it */
+#define DRAIN_SHARE  8u         /* above it the ring is read, and nothing merged goes out, */
+#define DRAIN_MOST   (400 * MS) /* but for so long only */
+#define TURN_ITEMS   1024u      /* looked at for streams that were told */
+#define TURN_STREAMS 512u       /* that hear it */
 
 static void note(struct p2ps_core *core, enum p2ps_note_kind kind, const char *text)
 {
@@ -73,16 +75,24 @@ static void end(struct p2ps_core *core)
     note(core, P2PS_NOTE_CAUGHT_UP, text);
 }
 
+static void look_at_drain(struct p2ps_lag *lag, uint64_t now_ns, bool is_full)
+{
+    if (!is_full)
+        lag->drain_until_ns = 0;
+    else if (lag->drain_until_ns == 0)
+        lag->drain_until_ns = now_ns + DRAIN_MOST;
+}
+
 void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint64_t max)
 {
     struct p2ps_lag *lag = &core->lag;
 
     core->now_ns = now_ns;
-    if (!lag->is_on) {
-        if (bytes > max / (is_again(core) ? AGAIN_SHARE : BEGIN_SHARE))
-            begin(core, bytes, max);
+    if (!lag->is_on && bytes > max / (is_again(core) ? AGAIN_SHARE : BEGIN_SHARE))
+        begin(core, bytes, max);
+    if (!lag->is_on)
         return;
-    }
+    look_at_drain(lag, now_ns, bytes > max / DRAIN_SHARE);
     lag->bytes = bytes > lag->bytes ? bytes : lag->bytes;
     if (bytes > max / END_SHARE) {
         lag->calm_ns = 0;

@@ -9,7 +9,8 @@
  * A merged update costs one merge for each update that comes in place of a copy for each consumer:
  * so the worker catches up before it is lapped and everything needs an image. It begins at a
  * quarter of the inbound ring and ends at a 32nd. The pending updates are those of pace.c; a stream
- * is told at its first merged one, and when it is over.
+ * is told at its first merged one, and when it is over. The ring comes first: while more than an
+ * eighth of it waits, for 400 ms at most, updates are noted and nothing merged goes out.
  *
  * With a rate that it cannot carry it would be behind again as soon as it has caught up, and tell
  * all streams so each time. So one that is behind again within two seconds merges from an eighth of

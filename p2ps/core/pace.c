@@ -314,6 +314,8 @@ static uint32_t next_due(struct p2ps_core *core)
 {
     struct p2ps_pacing *pacing = core->pacing;
 
+    if (core->now_ns < core->lag.drain_until_ns)
+        return MD_NIL;
     if (pacing->jit_first != MD_NIL)
         return pacing->jit_first;
     if (core->pace_waits && !core->is_pacing)

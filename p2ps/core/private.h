@@ -388,7 +388,8 @@ struct p2ps_core {
     bool is_paced; /* consumers can choose rates, or the worker is behind, or was: see pace.h */
     struct p2ps_lag {
         bool is_on;
-        bool is_resuming; /* streams that were told hear that it is over */
+        bool is_resuming;        /* streams that were told hear that it is over */
+        uint64_t drain_until_ns; /* the ring is read before merged updates go out; 0: not so full */
         uint64_t since_ns;
         uint64_t since_s;
         uint64_t bytes; /* the most since then */

@@ -475,7 +475,7 @@ int cache_image_changed(const struct cache_image *image, const struct cache_chan
         size_t end = cache_packed_end(bytes, at + 2);
         if (end - at > size - used)
             return MD_ERR_FULL;
-        memcpy(out + used, bytes + at, end - at);
+        cache_copy(out + used, bytes + at, end - at);
         used += end - at;
         at = end;
         place++;

@@ -161,8 +161,15 @@ static inline size_t cache_seek(const struct cache_image *image, size_t at, size
 /* Most contents are a few bytes: two stores that may overlap instead of a call. */
 static inline void cache_copy(uint8_t *to, const uint8_t *from, size_t length)
 {
-    if (length > 8) {
+    if (length > 16) {
         memcpy(to, from, length);
+    } else if (length >= 8) {
+        uint64_t first;
+        uint64_t last;
+        memcpy(&first, from, 8);
+        memcpy(&last, from + length - 8, 8);
+        memcpy(to, &first, 8);
+        memcpy(to + length - 8, &last, 8);
     } else if (length >= 4) {
         uint32_t first;
         uint32_t last;

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "base/cursor.h"
 #include "fields.h"
 
 #define ESC                0x1b
@@ -87,15 +88,25 @@ static bool is_doubtful(const struct conflate *c, struct rwf_field_list list)
     return false;
 }
 
+/* Most lists have standard data alone: nothing else of them is looked at. */
+static bool is_plain(struct rwf_bytes list)
+{
+    return list.length >= 3 && list.data[0] == RWF_LIST_HAS_STANDARD_DATA;
+}
+
 unsigned conflate_run_fields(const struct conflate *c, const struct rwf_msg *update)
 {
+    struct rwf_bytes bytes = update->payload;
     struct rwf_field_list list;
 
     if (!conflate_may_try(update) || update->flags & RWF_UPDATE_HAS_KEY ||
-        update->container != RWF_TYPE_FIELD_LIST || update->payload.length == 0 ||
-        rwf_field_list_decode(update->payload, NULL, &list) < 0 ||
-        list.info.flags & RWF_LIST_HAS_SET_DATA ||
-        (has_command(update->payload) && is_doubtful(c, list)))
+        update->container != RWF_TYPE_FIELD_LIST || bytes.length == 0)
+        return 0;
+    bool may_be_partial = has_command(bytes);
+    if (!may_be_partial && is_plain(bytes))
+        return md_be16(bytes.data + 1);
+    if (rwf_field_list_decode(bytes, NULL, &list) < 0 || list.info.flags & RWF_LIST_HAS_SET_DATA ||
+        (may_be_partial && is_doubtful(c, list)))
         return 0;
     return list.count;
 }

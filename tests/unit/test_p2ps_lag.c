@@ -96,6 +96,7 @@ static void behind_it_all_are_merged_until_it_has_caught_up(void **state)
     assert_string_equal(pair_heard(a, 5), "I");
     assert_int_equal(stats(pair)->pending_updates_now, 2);
     assert_holds(pair);
+    waits(pair, RING / 8);
     pair_pass(pair, 220 * PAIR_MS);
     assert_string_equal(pair_heard(a, 5), "IJU");
     assert_string_equal(pair_heard(b, 5), "IJU");
@@ -119,6 +120,31 @@ static void behind_it_all_are_merged_until_it_has_caught_up(void **state)
     assert_holds(pair);
 }
 
+static void the_ring_is_read_before_merged_updates_go_out(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    pair_pass(pair, 220 * PAIR_MS);
+    waits(pair, RING / 8 + 1);
+    pair_pass(pair, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "I");
+    waits(pair, RING / 8);
+    pair_pass(pair, 20 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IJU");
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 4);
+    pair_pass(pair, 220 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IJU");
+    pair_pass(pair, 220 * PAIR_MS); /* but not for ever */
+    assert_string_equal(pair_heard(c, 5), "IJUU");
+    assert_int_equal(pair_stream(c, 5)->counter, 108);
+    assert_holds(pair);
+}
+
 static void the_stream_and_the_log_say_why(void **state)
 {
     struct pair *pair = *state;
@@ -130,6 +156,7 @@ static void the_stream_and_the_log_say_why(void **state)
     assert_string_equal(noted.text, "512 of 1,024 KiB of the inbound ring of p2ps wait for 0.0 s: "
                                     "conflating since 10:31:07");
     updates(pair, "IBM.N", 4);
+    waits(pair, RING / 8);
     pair_pass(pair, 220 * PAIR_MS);
     assert_string_equal(pair_heard(c, 5), "IJU");
     assert_non_null(strstr(pair_stream(c, 5)->text, "512 of 1,024 KiB of the inbound ring"));
@@ -153,6 +180,7 @@ static void who_joins_gets_the_image_of_now(void **state)
     assert_string_equal(pair_heard(b, 9), "I");
     assert_int_equal(pair_stream(b, 9)->counter, 104);
     assert_holds(pair);
+    waits(pair, RING / 8);
     pair_pass(pair, 220 * PAIR_MS);
     assert_string_equal(pair_heard(a, 5), "IJU");
     assert_string_equal(pair_heard(b, 9), "I"); /* its image has it */
@@ -247,6 +275,7 @@ static void behind_again_at_once_it_merges_for_longer(void **state)
     pair_open(c, 5, "IBM.N");
     waits(pair, RING / 2);
     updates(pair, "IBM.N", 4);
+    waits(pair, RING / 8);
     pair_pass(pair, 220 * PAIR_MS);
     waits(pair, RING / 32);
     assert_int_equal(noted.caught_up, 1);
@@ -361,6 +390,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(below_a_quarter_of_the_ring_nothing_is_merged),
         TEST(behind_it_all_are_merged_until_it_has_caught_up),
+        TEST(the_ring_is_read_before_merged_updates_go_out),
         TEST(the_stream_and_the_log_say_why),
         TEST(who_joins_gets_the_image_of_now),
         TEST(an_item_that_ends_takes_what_is_pending_with_it),
