@@ -14,6 +14,7 @@
 #include "control.h"
 #include "credentials.h"
 #include "daemon/connections.h"
+#include "daemon/site.h"
 #include "dictionaries.h"
 #include "exempt.h"
 #include "listeners.h"
@@ -177,6 +178,7 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .network_count = p2ps->networks.count,
         .dictionaries = p2ps_dictionary_store_ops(p2ps->dictionaries),
         .parties = p2ps->parties,
+        .site = md_conf_string(daemon, "siteName"),
         .client_limit = p2ps->mounts_max,
         .login_timeout_ns = md_conf_time_ns(daemon, "loginTimeout"),
         .views_max = md_conf_u32(daemon, "viewLimitPerMount"),
@@ -215,7 +217,7 @@ static int create_workers(struct p2ps *p2ps)
     };
     char name[64];
 
-    if (p2ps_paces_read(daemon, &config.core) != MD_OK ||
+    if (!daemon_site_is_good(daemon) || p2ps_paces_read(daemon, &config.core) != MD_OK ||
         p2ps_exempt_read(p2ps, &config.core) != MD_OK || p2ps_plan_memory(p2ps, &config) != MD_OK)
         return MD_EXIT_CONFIG;
     config.ws = ws_config(p2ps, &config);

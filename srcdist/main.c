@@ -12,6 +12,7 @@
 #include "control.h"
 #include "daemon/connections.h"
 #include "daemon/dictionary.h"
+#include "daemon/site.h"
 #include "filters.h"
 #include "netio/stream.h"
 #include "plan.h"
@@ -192,7 +193,7 @@ static int build(void *owner)
 
     pthread_mutex_init(&sd->lock, NULL);
     sd->conf = sd->live_conf = sd->daemon.conf;
-    if (!src_dist_site_is_good(&sd->daemon.object) || create_networks(sd) != MD_OK ||
+    if (!daemon_site_is_good(&sd->daemon.object) || create_networks(sd) != MD_OK ||
         src_dist_plan_memory(sd, &bus) != MD_OK)
         return MD_EXIT_CONFIG;
     if (!load_fields(sd) ||

@@ -15,7 +15,6 @@
 #include "omm/item.h"
 
 #define FIELDS_MAX   1024u
-#define SITE_MAX     32u
 #define SECRET_BYTES 16384u /* tokens are long */
 #define USER_BYTES   256u
 #define PATH_BYTES   1024u
@@ -30,29 +29,6 @@ struct uplink {
     char secret[SECRET_BYTES];
     uint8_t view[16384];
 };
-
-/* ---- siteName ---- */
-
-static bool is_of_name(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_' || c == '.';
-}
-
-bool src_dist_site_is_good(const struct md_conf_object *daemon)
-{
-    const char *name = md_conf_string(daemon, "siteName");
-    size_t length = 0;
-
-    while (is_of_name(name[length]))
-        length++;
-    if (name[length] == 0 && length <= SITE_MAX)
-        return true;
-    md_log(MD_LOG_CRITICAL,
-           "siteName: \"%s\" is no name of a site: at most %u letters, digits, '-', '_' and '.'",
-           name, SITE_MAX);
-    return false;
-}
 
 /* ---- what is taken ---- */
 

@@ -8,9 +8,6 @@
 
 struct uplink; /* of one route */
 
-/* False: siteName is not a name, which is logged. */
-bool src_dist_site_is_good(const struct md_conf_object *daemon);
-
 /* *out is NULL for a route to a provider. The reason of a failure is logged. */
 int uplink_create(const struct src_dist *sd, const struct md_conf_object *route, unsigned number,
                   struct uplink **out);

@@ -144,7 +144,9 @@ struct p2ps_core_config {
     struct entitle_authority authority;
     struct p2ps_dictionaries dictionaries;
     const char *application_name; /* shown to consumers at login */
-    uint32_t client_limit;        /* of this worker */
+    const char
+        *site; /* siteName: where services begin that say no path; NULL, "": they have none */
+    uint32_t client_limit; /* of this worker */
     struct p2ps_item_limits item_limits;
     struct p2ps_rate_limits rates;
     struct p2ps_parties *parties; /* of all workers; NULL: this core has its own */

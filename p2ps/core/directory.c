@@ -74,6 +74,9 @@ static void describe(const struct p2ps_core *core, const struct rrmp_sink_servic
     out->is_source = in->is_source && in->instance_count == 1;
     for (unsigned i = 0; i < in->path_count; i++)
         out->paths[out->path_count++] = p2ps_bytes(in->paths[i]);
+    /* Of an application, or of a src_dist without siteName: it begins here. */
+    if (in->path_count == 0 && core->config.site && core->config.site[0])
+        out->paths[out->path_count++] = rwf_text(core->config.site);
     for (unsigned i = 0; i < in->capability_count; i++)
         out->capabilities[out->capability_count++] = in->capabilities[i];
     if (!has_capability(out, RWF_DOMAIN_DICTIONARY) && out->capability_count < OMM_CAPABILITY_MAX)

@@ -38,6 +38,21 @@ static void the_directory_shows_the_service_and_its_changes(void **state)
     assert_int_equal(pair_stream(c, 2)->data_state, 1);
 }
 
+static int setup_of_site(void **state)
+{
+    return pair_setup(state, (struct p2ps_core_config){ .site = "HQ" });
+}
+
+/* So another site that takes it and gives it back is noticed. */
+static void a_service_that_says_no_site_begins_at_that_of_p2ps(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c);
+    assert_string_equal(c->path, "HQ");
+}
+
 /* A provider that names no domains; with the data type of its service, and what then comes of an
  * item of domain 6 and of one of domain 7. */
 static void open_untyped(uint8_t data_type, const char *price, const char *order)
@@ -251,6 +266,8 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
         TEST(the_directory_shows_the_service_and_its_changes),
+        cmocka_unit_test_setup_teardown(a_service_that_says_no_site_begins_at_that_of_p2ps,
+                                        setup_of_site, pair_teardown),
         cmocka_unit_test_setup_teardown(
             a_service_without_source_is_down_then_deleted_and_comes_back, setup_forgets,
             pair_teardown),
