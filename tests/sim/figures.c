@@ -321,6 +321,8 @@ int sim_figures(const char *which, int receivers)
         return figure_retry();
     if (strcmp(which, "scale") == 0)
         return figure_scale();
-    fprintf(stderr, "figures: repair, delay, retry or scale\n");
+    if (strcmp(which, "mesh") == 0)
+        return sim_figure_mesh(receivers);
+    fprintf(stderr, "figures: repair, delay, retry, scale or mesh\n");
     return 2;
 }

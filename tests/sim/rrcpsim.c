@@ -25,7 +25,7 @@ static const char usage[] =
     "               [--personality udp|verbs|copies|ud|mesh]  of the transport, for all seeds\n"
     "               [--stop]                               at the first failure\n"
     "               [--twice]                              each seed, not only each 17th\n"
-    "       rrcpsim --figures repair|delay|retry|scale     tables and the scaling curve (CSV)\n"
+    "       rrcpsim --figures repair|delay|retry|scale|mesh   tables and the scaling curve (CSV)\n"
     "               [--nodes N]                            of N receivers only\n"
     "       rrcpsim --list                                 names of the scenarios\n"
     "Each seed is one course of events; without --scenario the seed chooses it. A failing seed is\n"

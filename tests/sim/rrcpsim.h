@@ -165,5 +165,7 @@ bool sim_is_mesh(const struct sim *sim);
 
 /* figures.c: tables of repairs, delays and retries, and the scaling curve. */
 int sim_figures(const char *which, int receivers); /* receivers 0: all sizes */
+/* figures_mesh.c: of one size, or of all with 0. */
+int sim_figure_mesh(int only);
 
 #endif
