@@ -121,8 +121,8 @@ static void flush_all(struct p2ps_worker *worker)
     md_trace_end(MD_TRACE_WRITTEN);
 }
 
-/* Output for consumers of each update goes out before merged updates are made. With a timer these go
- * out when all of them are made: a write for each client, unless there are very many. */
+/* Output for consumers of each update goes out before merged updates are made. With a timer these
+ * go out when all of them are made: a write for each client, unless there are very many. */
 static void settle(struct p2ps_worker *worker, uint64_t now_ns)
 {
     bool is_timed = worker->tuning.flush_interval_ns != 0;

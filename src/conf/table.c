@@ -409,8 +409,9 @@ const struct md_conf_row md_conf_rows[] = {
       "Fields that a route of type consumer takes, by name or number; empty = all. The others do "
       "not exist at this site." },
     { "siteName", DAEMON, SRC | P2PS, 0, TEXT(""),
-      "Name of this site, the same for each of its src_dist and p2ps: services carry the sites that "
-      "they came through, and one that came through this site is not taken again. p2ps adds it to "
+      "Name of this site, the same for each of its src_dist and p2ps: services carry the sites "
+      "that they came through, and one that came through this site is not taken again. p2ps adds "
+      "it to "
       "services that say no site: those of applications, and of src_dist without siteName." },
     { "connectionType", ROUTE, SRC, 0, WORD("socket|rsocket", "socket"),
       "What carries the route: socket, which is TCP, or rsocket, which is RDMA, see rsocketPort. "

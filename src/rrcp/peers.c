@@ -99,7 +99,7 @@ static void bury(struct rrcp *r, const struct rrcp_peer *peer, enum backbone_dow
         .died_ns = r->now_ns,
         .is_over = reason != BACKBONE_DOWN_TIMEOUT,
         .is_left = reason == BACKBONE_DOWN_BYE,
-        .incarnation = u ? u->incarnation + 1 : peer->unicast_incarnation,
+        .incarnation = u ? (u->incarnation + 1) & 0xffff : peer->unicast_incarnation,
         .rx_next = u && u->is_receiving ? u->rx_next : peer->unicast_rx_next,
         .rx_incarnation = u && u->is_receiving ? u->rx_incarnation : peer->unicast_rx_incarnation,
     };
