@@ -44,11 +44,18 @@ enum rmds_row_flags {
                               20241231; TIME: seconds of the day */
     RMDS_ROW_BLANK = 0x08, /* the field is empty */
     RMDS_ROW_STATE = 0x10, /* no field: `fid` is the code, `value` the data state (1 OK, 2 suspect),
-                              the raw bytes are the text */
+                              the raw bytes are the text. With IMAGE: the last row of an image, or
+                              of a part of it, which is not OK, or OK again. An image without such
+                              a row is OK */
     RMDS_ROW_CLOSED = 0x20, /* with STATE: the item has ended */
-    RMDS_ROW_CUT = 0x40,    /* rows of the message are missing: the batch was full */
+    RMDS_ROW_CUT = 0x40,    /* rows of the message are missing: the batch was full, or its bytes are
+                               broken. The next batch has a suspect STATE for the item, the item has
+                               no updates, and a new image comes. With STATE: it is from the batch
+                               before, which was full; its text and earlier states are missing */
     RMDS_ROW_OTHER = 0x80,  /* no field: a message whose data are no fields; the raw bytes are its
                                payload */
+    RMDS_ROW_BEGIN = 0x100, /* the first row of an image, which may have many parts */
+    RMDS_ROW_END = 0x200,   /* the last one: the image is whole */
 };
 
 struct rmds_batch_columns {
@@ -56,7 +63,7 @@ struct rmds_batch_columns {
     uint32_t count;            /* rows */
     const uint32_t *item;      /* number of the item */
     const int16_t *fid;        /* of the field */
-    const uint8_t *flags;      /* enum rmds_row_flags */
+    const uint16_t *flags;     /* enum rmds_row_flags */
     const int8_t *exponent;    /* of a REAL, a power of ten: -2 is two decimals; else 0 */
     const double *value;       /* 0 without VALUE */
     const uint64_t *time_ns;   /* when the batch took it, rmds_now() */

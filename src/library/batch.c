@@ -16,8 +16,14 @@ enum { ROWS_MIN = 16384, RAW_MIN = 1 << 20, ITEMS_AT_FIRST = 1024 };
 
 struct batch_item {
     struct rmds_batch *batch;
-    struct rmds_item *item; /* NULL: it has ended */
+    struct rmds_item *item;  /* NULL: it has ended */
+    struct batch_item *next; /* of those that are owed a state */
     uint32_t number;
+    uint16_t owed_flags; /* 0: it is closed, and nothing is owed any more */
+    uint8_t owed_code;
+    uint8_t data_state; /* the last one, told or owed */
+    bool is_owed;       /* in the list */
+    bool is_cut;        /* rows are missing: not to be trusted until the next image begins */
 };
 
 struct rmds_batch {
@@ -25,11 +31,13 @@ struct rmds_batch {
     struct rmds_batch_options options;
     struct batch_item **items; /* by number */
     uint32_t item_count, item_room;
+    struct batch_item *owed_first, *owed_last; /* states that found no room */
     uint32_t count, raw_size, messages;
     uint64_t cut;
+    bool is_full; /* something found no room: nothing may overtake it */
     uint32_t *item;
     int16_t *fid;
-    uint8_t *flags;
+    uint16_t *flags;
     int8_t *exponent;
     double *value;
     uint64_t *time_ns;
@@ -39,16 +47,15 @@ struct rmds_batch {
 
 /* ---- rows ---- */
 
-/* False: no room; the last row says so. */
-static bool put(struct rmds_batch *batch, uint32_t number, int16_t fid, uint8_t flags,
+/* False: no room, and none for what follows in this batch. */
+static bool put(struct rmds_batch *batch, uint32_t number, int16_t fid, uint16_t flags,
                 struct rwf_bytes raw)
 {
     uint32_t row = batch->count;
 
-    if (row == batch->options.rows || raw.length > batch->options.raw_bytes - batch->raw_size) {
-        if (row > 0 && batch->item[row - 1] == number)
-            batch->flags[row - 1] |= RMDS_ROW_CUT;
-        batch->cut++;
+    if (batch->is_full || row == batch->options.rows ||
+        raw.length > batch->options.raw_bytes - batch->raw_size) {
+        batch->is_full = true;
         return false;
     }
     batch->count++;
@@ -146,50 +153,152 @@ static uint8_t type_of(const struct rmds_batch *batch, const struct rwf_field *f
     return def ? def->rwf_type : 0;
 }
 
-static void put_message(struct rmds_batch *batch, uint32_t number, const struct rwf_msg *message,
-                        uint8_t flags)
+/* ---- states ---- */
+
+/* The state comes first in the next batch, without its text; a later one takes its place. */
+static void owe(struct batch_item *item, uint8_t code, uint16_t flags)
+{
+    struct rmds_batch *batch = item->batch;
+
+    item->owed_code = code;
+    item->owed_flags = flags | RMDS_ROW_FIRST | RMDS_ROW_STATE | RMDS_ROW_CUT;
+    if (item->is_owed)
+        return;
+    item->is_owed = true;
+    item->next = NULL;
+    if (batch->owed_last)
+        batch->owed_last->next = item;
+    else
+        batch->owed_first = item;
+    batch->owed_last = item;
+}
+
+static void put_owed(struct rmds_batch *batch)
+{
+    struct batch_item *item;
+
+    while (batch->count < batch->options.rows && (item = batch->owed_first) != NULL) {
+        batch->owed_first = item->next;
+        if (!item->next)
+            batch->owed_last = NULL;
+        item->is_owed = false;
+        if (item->owed_flags != 0 &&
+            put(batch, item->number, item->owed_code, item->owed_flags, rwf_bytes(NULL, 0)))
+            batch->value[batch->count - 1] = item->data_state;
+    }
+}
+
+static void put_state(struct batch_item *item, const struct rwf_state *state, uint16_t flags)
+{
+    struct rmds_batch *batch = item->batch;
+
+    if (state->data_state != RWF_DATA_NO_CHANGE)
+        item->data_state = state->data_state;
+    flags |= RMDS_ROW_FIRST | RMDS_ROW_STATE;
+    if (put(batch, item->number, state->code, flags, state->text))
+        batch->value[batch->count - 1] = state->data_state;
+    else
+        owe(item, state->code, flags);
+}
+
+/* Rows of the message are missing from `begin` on: a suspect state follows, then a new image. */
+static void cut(struct batch_item *item, uint32_t begin)
+{
+    struct rmds_batch *batch = item->batch;
+
+    if (batch->count > begin)
+        batch->flags[batch->count - 1] |= RMDS_ROW_CUT;
+    batch->cut++;
+    item->is_cut = true;
+    item->data_state = RWF_DATA_SUSPECT;
+    owe(item, RWF_CODE_GAP_DETECTED, 0);
+    library_item_again(item->item);
+}
+
+/* ---- messages ---- */
+
+/* False: not all of its rows. */
+static bool put_fields(struct rmds_batch *batch, uint32_t number, const struct rwf_msg *message,
+                       uint16_t flags)
 {
     struct rwf_field_list list;
     struct rwf_field field;
-    uint8_t first = RMDS_ROW_FIRST;
+    uint16_t first = flags | RMDS_ROW_FIRST;
+    bool is_first = true;
     int rc = message->container == RWF_TYPE_FIELD_LIST
                  ? rwf_field_list_decode(message->payload, NULL, &list)
                  : -1;
 
     batch->messages++;
     while (rc >= 0 && (rc = rwf_field_list_next(&list, &field)) > 0) {
-        if (!put(batch, number, field.id, flags | first, field.content))
-            return;
+        if (!put(batch, number, field.id, is_first ? first : flags & RMDS_ROW_IMAGE, field.content))
+            return false;
         set_value(batch, type_of(batch, &field), field.content);
-        first = 0;
+        is_first = false;
     }
-    if (first) /* no fields */
-        (void)put(batch, number, 0, flags | first | RMDS_ROW_OTHER, message->payload);
+    if (is_first) /* no fields */
+        return put(batch, number, 0, first | RMDS_ROW_OTHER, message->payload);
+    return rc == 0;
+}
+
+/* The state that an image brings has a row when it is news, or not good. */
+static bool tells_state(const struct batch_item *item, const struct rmds_item_event *event)
+{
+    uint8_t data_state = event->state.data_state;
+    bool is_news = data_state != item->data_state;
+
+    if (data_state == RWF_DATA_OK)
+        return event->is_last && is_news;
+    return data_state != RWF_DATA_NO_CHANGE && (event->is_last || is_news);
+}
+
+static void put_image(struct batch_item *item, const struct rmds_item_event *event)
+{
+    struct rmds_batch *batch = item->batch;
+    uint32_t begin = batch->count;
+    uint16_t flags = RMDS_ROW_IMAGE | (event->is_first ? RMDS_ROW_BEGIN : 0);
+
+    if (event->is_first)
+        item->is_cut = false;
+    bool is_whole = put_fields(batch, item->number, event->message, flags);
+    if (is_whole && tells_state(item, event)) {
+        is_whole = put(batch, item->number, event->state.code, RMDS_ROW_IMAGE | RMDS_ROW_STATE,
+                       event->state.text);
+        if (is_whole) {
+            batch->value[batch->count - 1] = event->state.data_state;
+            item->data_state = event->state.data_state;
+        }
+    }
+    if (!is_whole)
+        cut(item, begin);
+    else if (event->is_last)
+        batch->flags[batch->count - 1] |= RMDS_ROW_END;
 }
 
 static void handle(const struct rmds_item_event *event)
 {
     struct batch_item *item = event->user;
-    struct rmds_batch *batch = item->batch;
-    uint8_t flags = RMDS_ROW_FIRST | RMDS_ROW_STATE;
+    uint32_t begin = item->batch->count;
 
     switch (event->kind) {
     case RMDS_ITEM_IMAGE:
+        put_image(item, event);
+        return;
     case RMDS_ITEM_UPDATE:
-        put_message(batch, item->number, event->message,
-                    event->kind == RMDS_ITEM_IMAGE ? RMDS_ROW_IMAGE : 0);
+        if (!put_fields(item->batch, item->number, event->message, 0))
+            cut(item, begin);
         return;
     case RMDS_ITEM_CLOSED:
         item->item = NULL;
-        flags |= RMDS_ROW_CLOSED;
-        break;
+        put_state(item, &event->state, RMDS_ROW_CLOSED);
+        return;
     case RMDS_ITEM_STATE:
-        break;
+        if (!item->is_cut || event->state.data_state != RWF_DATA_OK)
+            put_state(item, &event->state, 0); /* else its values are not good before the image */
+        return;
     case RMDS_ITEM_GENERIC:
         return;
     }
-    if (put(batch, item->number, event->state.code, flags, event->state.text))
-        batch->value[batch->count - 1] = event->state.data_state;
 }
 
 /* ---- turns ---- */
@@ -197,7 +306,7 @@ static void handle(const struct rmds_item_event *event)
 /* A batch is given before it is full: some messages are always to come behind the last poll. */
 static bool has_enough(const struct rmds_batch *batch)
 {
-    return batch->count >= batch->options.rows / 2 ||
+    return batch->is_full || batch->count >= batch->options.rows / 2 ||
            batch->raw_size >= batch->options.raw_bytes / 2;
 }
 
@@ -226,11 +335,13 @@ int rmds_batch_turn(struct rmds_batch *batch, uint64_t wait_ns, struct rmds_batc
     if (size == 0)
         return MD_ERR_RANGE;
     batch->count = batch->raw_size = batch->messages = 0;
-    for (;;) {
+    batch->is_full = false;
+    put_owed(batch);
+    while (!has_enough(batch)) {
         size_t done = library_turn(batch->backbone, now_ns, 1);
 
         now_ns = rmds_now();
-        if (has_enough(batch) || (done == 0 && (batch->count > 0 || now_ns >= until_ns)))
+        if (done == 0 && (batch->count > 0 || now_ns >= until_ns))
             break;
         if (done == 0)
             rest(batch, until_ns);
@@ -282,7 +393,9 @@ int rmds_batch_open(struct rmds_batch *batch, const char *service, const char *n
     item = has_room(batch) ? calloc(1, sizeof(*item)) : NULL;
     if (!item)
         return MD_ERR_NOMEM;
-    *item = (struct batch_item){ .batch = batch, .number = batch->item_count };
+    *item = (struct batch_item){ .batch = batch,
+                                 .number = batch->item_count,
+                                 .data_state = RWF_DATA_OK };
     rmds_item_request_init(&request, sizeof(request));
     request.service = service;
     request.name = name;
@@ -305,6 +418,7 @@ int rmds_batch_close_item(struct rmds_batch *batch, uint32_t number)
         return MD_ERR_RANGE;
     rmds_item_close(batch->items[number]->item);
     batch->items[number]->item = NULL;
+    batch->items[number]->owed_flags = 0;
     return MD_OK;
 }
 

@@ -19,6 +19,7 @@ SONAME = "librmds.so.0"
 
 # Flags of a row.
 FIRST, IMAGE, VALUE, BLANK, STATE, CLOSED, CUT, OTHER = 1, 2, 4, 8, 16, 32, 64, 128
+BEGIN, END = 256, 512
 MARKET_PRICE = 6
 
 _ON_LINK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_bool)
@@ -62,7 +63,7 @@ class _DictionaryError(ctypes.Structure):
 
 # Name of a column: its type in ctypes, in memoryview and in numpy.
 _TYPES = {"item": (ctypes.c_uint32, "I", "u4"), "fid": (ctypes.c_int16, "h", "i2"),
-          "flags": (ctypes.c_uint8, "B", "u1"), "exponent": (ctypes.c_int8, "b", "i1"),
+          "flags": (ctypes.c_uint16, "H", "u2"), "exponent": (ctypes.c_int8, "b", "i1"),
           "value": (ctypes.c_double, "d", "f8"), "time_ns": (ctypes.c_uint64, "Q", "u8"),
           "raw_begin": (ctypes.c_uint32, "I", "u4"), "raw_length": (ctypes.c_uint32, "I", "u4")}
 
