@@ -145,6 +145,8 @@ uint64_t net_users_deadline(const struct net *net)
 {
     uint64_t first_ns = UINT64_MAX;
 
+    if (net->is_full)
+        return first_ns; /* nothing of theirs would be taken: the network has to speak first */
     for (int i = 0; i < net->user_count; i++)
         if (net->users[i]->held_until_ns > 0 && net->users[i]->held_until_ns < first_ns)
             first_ns = net->users[i]->held_until_ns;
