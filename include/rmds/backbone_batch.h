@@ -89,8 +89,8 @@ int rmds_batch_open(struct rmds_batch *batch, const char *service, const char *n
 /* RMDS_ERROR_RANGE: no such number. One that has ended is no error. */
 int rmds_batch_close_item(struct rmds_batch *batch, uint32_t number);
 
-/* Takes turns until there are rows, at most for `wait_ns`, and then as many as fit. The number of
- * rows; RMDS_ERROR_RANGE: `out->size` is not set. */
+/* Takes turns until there are rows and nothing more comes, half of them are in use, or `wait_ns`
+ * have passed (0: one turn). The number of rows; RMDS_ERROR_RANGE: `out->size` is not set. */
 int rmds_batch_turn(struct rmds_batch *batch, uint64_t wait_ns, struct rmds_batch_columns *out);
 
 #ifdef __cplusplus

@@ -341,7 +341,7 @@ int rmds_batch_turn(struct rmds_batch *batch, uint64_t wait_ns, struct rmds_batc
         size_t done = library_turn(batch->backbone, now_ns, 1);
 
         now_ns = rmds_now();
-        if (done == 0 && (batch->count > 0 || now_ns >= until_ns))
+        if (now_ns >= until_ns || (done == 0 && batch->count > 0))
             break;
         if (done == 0)
             rest(batch, until_ns);

@@ -22,6 +22,7 @@ struct world {
     struct rmds_batch_columns columns;
     uint32_t items;
     uint32_t item; /* that the test is about */
+    int calls;
     uint8_t states[ITEMS];
 };
 
@@ -316,6 +317,22 @@ static void images_have_a_begin_an_end_and_a_state(void **state)
     }
 }
 
+static void ask_again(void *argument)
+{
+    struct world *world = argument;
+
+    if (++world->calls < 10000)
+        assert_int_equal(rmds_backbone_post(world->backbone, ask_again, world), 0);
+}
+
+static void what_brings_no_row_does_not_hold_the_caller(void **state)
+{
+    struct world *world = *state;
+
+    assert_int_equal(turn(world, ask_again), 0);
+    assert_in_range(world->calls, 1, 64); /* of one turn */
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,6 +345,8 @@ int main(void)
                                         teardown),
         cmocka_unit_test_setup_teardown(a_field_list_that_ends_too_soon_is_cut, setup, teardown),
         cmocka_unit_test_setup_teardown(images_have_a_begin_an_end_and_a_state, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_brings_no_row_does_not_hold_the_caller, setup,
+                                        teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
