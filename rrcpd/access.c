@@ -114,9 +114,9 @@ static bool take_word(struct access *access, struct rule *rule, char *word, bool
     if (strcmp(word, "consume") == 0)
         return rule->consumes = true;
     if (strncmp(word, "rate=", 5) == 0)
-        return take_limit(word + 5, QUOTA_RATE_MAX, &rule->limits.messages);
+        return take_limit(word + 5, QUOTA_RATE_MAX, &rule->limits.messages.amount);
     if (strncmp(word, "bytes=", 6) == 0)
-        return take_limit(word + 6, UINT32_MAX, &rule->limits.bytes);
+        return take_limit(word + 6, UINT32_MAX, &rule->limits.bytes.amount);
     if (strncmp(word, "publish=", 8) == 0)
         return take_names(access, word + 8, false);
     return strncmp(word, "topics=", 7) == 0 && take_names(access, word + 7, true);
@@ -226,20 +226,21 @@ bool access_is_all(const struct access *access, access_rules rules)
     return false;
 }
 
+static void choose(struct quota_limit *limit, const struct quota_limit *its, int rule)
+{
+    if (its->amount > limit->amount)
+        *limit = (struct quota_limit){ .amount = its->amount, .rule = rule };
+}
+
 struct quota_limits access_limits(const struct access *access, access_rules rules)
 {
     struct quota_limits limits = { 0 };
 
-    for (int i = 0; i < access->rule_count; i++) {
-        const struct quota_limits *its = &access->rules[i].limits;
-
-        if (!(rules >> i & 1))
-            continue;
-        if (its->messages > limits.messages)
-            limits.messages = its->messages;
-        if (its->bytes > limits.bytes)
-            limits.bytes = its->bytes;
-    }
+    for (int i = 0; i < access->rule_count; i++)
+        if (rules >> i & 1) {
+            choose(&limits.messages, &access->rules[i].limits.messages, i);
+            choose(&limits.bytes, &access->rules[i].limits.bytes, i);
+        }
     return limits;
 }
 

@@ -17,18 +17,18 @@
  *
  *      uid=feed publish=RISK rate=50000 bytes=10000000
  *
- * `all` is what the daemons may: everything. `rate` and `bytes` are what all programs of the uid
- * together may send in a second, see quota.h: the most that a rule for the program names; without
- * one there is no limit. A program has what all rules for its uid and its
- * groups give together. The daemons are root, the uid of this rrcpd, and those that the packages
- * start src_dist and p2ps as.
+ * `all` is what the daemons may: everything. `rate` and `bytes` are what all programs
+ * that a rule fits together may send in a second, see quota.h: the most that a rule for the program
+ * names counts for it; without one there is no limit. A program has what all rules for its uid and
+ * its groups give together. The daemons are root, the uid of this rrcpd, and those that the
+ * packages start src_dist and p2ps as.
  *
  * Messages that a program may not send are dropped. They are judged by a private copy, since they
  * stand in memory that the program may change.
  */
 struct access;
 
-enum { ACCESS_RULES_MAX = 64, ACCESS_NAMES_MAX = 64, ACCESS_GROUPS_MAX = 64 };
+enum { ACCESS_RULES_MAX = QUOTAS_MAX, ACCESS_NAMES_MAX = 64, ACCESS_GROUPS_MAX = 64 };
 
 /* Rules that fit a program, as bits. */
 typedef uint64_t access_rules;
@@ -47,7 +47,7 @@ bool access_is_daemon(const struct access *access, uid_t uid);
 /* The rules let it do everything. */
 bool access_is_all(const struct access *access, access_rules rules);
 
-/* The most that a program may send in a second. */
+/* The most that a program may send in a second, and which rules say so. */
 struct quota_limits access_limits(const struct access *access, access_rules rules);
 
 /* NULL: it may be sent. Else: what was tried, for the log. The bytes must be private. */

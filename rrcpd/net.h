@@ -35,10 +35,9 @@ struct net_user {
     const struct access *access;
     access_rules rules;
     struct quota_limits limits;
-    uid_t uid;
 
     /* The net loop's own. */
-    struct quota *quota;    /* NULL: none */
+    struct quota *message_quota, *byte_quota; /* NULL: none */
     uint64_t held_until_ns; /* its messages are above the quota and wait until then; 0: no */
     uint64_t held;          /* how often they waited */
     uint64_t denied_told;   /* of `denied`, those the user knows of */

@@ -42,8 +42,8 @@ void net_user_add(struct net *net, struct net_user *user)
     if (epoll_ctl(net->epoll_fd, EPOLL_CTL_ADD, user->doorbell_fd, &event) != 0)
         md_log(MD_LOG_ERROR, "user %s: its doorbell cannot be watched", user->name);
     user->port = port;
-    if (user->limits.messages > 0 || user->limits.bytes > 0)
-        user->quota = quotas_enter(&net->quotas, user->uid, user->limits);
+    user->message_quota = quota_of(net->quotas.messages, user->limits.messages);
+    user->byte_quota = quota_of(net->quotas.bytes, user->limits.bytes);
     attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
     net->users[net->user_count++] = user;
     net_stats_user_add(net, user);
@@ -86,8 +86,6 @@ static void remove_user(struct net *net, int index, uint64_t now_ns)
     (void)rrcp_user_remove(net->engine, now_ns, user->port, user->reason);
     (void)epoll_ctl(net->epoll_fd, EPOLL_CTL_DEL, user->doorbell_fd, NULL);
     net_stats_user_remove(net, user);
-    if (user->quota)
-        quota_leave(user->quota);
     net->users[index] = net->users[--net->user_count];
     net_post(net, NET_REMOVED, user, 0);
 }
@@ -121,8 +119,11 @@ static bool may_send(struct net *net, struct net_user *user, struct rrcp_msg *ms
 /* True: the user has sent what it may for now, and the rest waits in its ring. */
 static bool is_held(struct net_user *user, uint64_t now_ns)
 {
-    uint64_t due_ns = user->quota ? quota_due_ns(user->quota) : 0;
+    uint64_t due_ns = quota_due_ns(user->message_quota);
+    uint64_t bytes_due_ns = quota_due_ns(user->byte_quota);
 
+    if (due_ns < bytes_due_ns)
+        due_ns = bytes_due_ns;
     if (due_ns <= now_ns) {
         user->held_until_ns = 0;
         return false;
@@ -180,7 +181,7 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
     int found = 0;
 
     while (bytes < QUANTUM_BYTES && (found = attach_outbound_peek(&user->ring, &msg)) > 0 &&
-           !(user->quota && is_held(user, now_ns))) {
+           !is_held(user, now_ns)) {
         int err = may_send(net, user, &msg) ? rrcp_submit(net->engine, now_ns, user->port, &msg)
                                             : MD_ERR_STATE;
 
@@ -190,8 +191,8 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
         }
         md_trace_tick(MD_TRACE_SUBMITTED, msg.bytes, msg.length);
         attach_outbound_take(&user->ring);
-        if (user->quota)
-            quota_charge(user->quota, msg.length, now_ns);
+        quota_charge(user->message_quota, 1, now_ns);
+        quota_charge(user->byte_quota, msg.length, now_ns);
         if (err)
             user->refused++;
         user->messages++;

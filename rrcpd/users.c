@@ -296,7 +296,6 @@ static void attach(struct user *user, const struct attach_request *request)
     }
     user->net.receives = !(request->flags & ATTACH_REQUEST_SENDS_ONLY);
     user->net.owner = user;
-    user->net.uid = user->peer.uid;
     user->state = STATE_ADDING;
     net_mail_send(user->users->net, (struct net_mail){ .kind = NET_ADD, .user = &user->net });
 }

@@ -695,7 +695,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "attachAccess", RRCP, RRCPD, 0, TEXT(""),
       "What programs of other uids than the daemons' may do: rules between semicolons, uid=NAME or "
       "gid=NAME and then consume, publish=SERVICE,..., topics=NAME,... (NAME* is all that begin "
-      "so), or all; rate=MESSAGES and bytes=BYTES limit what programs of the uid send a second. "
+      "so), or all; rate=MESSAGES and bytes=BYTES limit what all programs of the rule send a "
+      "second. "
       "Without a rule that fits it a program may not attach." },
     { "peerAddresses", RRCP, ALL, 0, TEXT(""),
       "Without a key: addresses and prefixes outside the interface's subnet whose packets are "

@@ -156,11 +156,16 @@ static void the_most_that_a_rule_names_is_the_limit(void **state)
     struct quota_limits limits = access_limits(access, access_find(access, 1, groups, 1));
 
     (void)state;
-    assert_int_equal(limits.messages, 100);
-    assert_int_equal(limits.bytes, 4000);
+    assert_int_equal(limits.messages.amount, 100);
+    assert_int_equal(limits.messages.rule, 0);
+    assert_int_equal(limits.bytes.amount, 4000);
+    assert_int_equal(limits.bytes.rule, 1);
     limits = access_limits(access, access_find(access, 2, NULL, 0));
-    assert_int_equal(limits.messages, 0);
-    assert_int_equal(limits.bytes, 0);
+    assert_int_equal(limits.messages.amount, 0);
+    assert_int_equal(limits.bytes.amount, 0);
+    for (uid_t uid = 500000; uid < 500003; uid++) /* subordinate ones of somebody in the group */
+        assert_int_equal(access_limits(access, access_find(access, uid, groups, 1)).messages.rule,
+                         1);
     access_destroy(access);
 }
 
