@@ -1,7 +1,7 @@
 """openrmds - market data right on the backbone, in batches.
 
     import openrmds
-    with openrmds.Backbone(network="net1", dictionary="/usr/share/openrmds/conf") as backbone:
+    with openrmds.Backbone(network="net1", dictionary="/usr/share/openrmds") as backbone:
         number = backbone.open("RDFD", "TRI.N")
         for batch in backbone.batches():
             for item, fid, value in zip(batch.item, batch.fid, batch.value):
@@ -13,7 +13,9 @@ hold; docs/backbone-library.md has the rest.
 """
 # SPDX-License-Identifier: Apache-2.0
 import ctypes
+import gc
 import os
+import weakref
 
 SONAME = "librmds.so.0"
 
@@ -21,6 +23,7 @@ SONAME = "librmds.so.0"
 FIRST, IMAGE, VALUE, BLANK, STATE, CLOSED, CUT, OTHER = 1, 2, 4, 8, 16, 32, 64, 128
 BEGIN, END = 256, 512
 MARKET_PRICE = 6
+ERROR_STATE = -9
 
 _ON_LINK = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_bool)
 _ON_SERVICE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_char_p, ctypes.c_bool)
@@ -115,17 +118,55 @@ def _check(library, code, what):
     return code
 
 
+class _Views:
+    """The memory of the columns, for as long as the library has it."""
+
+    def __init__(self, columns, rows, raw_bytes):
+        self._where = [(name, (kind * rows, getattr(columns, name)), code)
+                       for name, (kind, code, _) in _TYPES.items()]
+        self._where.append(("raw", (ctypes.c_uint8 * raw_bytes, columns.raw), "B"))
+        self._views, self._sources, self._batches = {}, [], weakref.WeakSet()
+
+    def _make(self):
+        for name, (kind, address), code in self._where:
+            source = kind.from_address(address)
+            self._sources.append(weakref.ref(source))
+            self._views[name] = memoryview(source).cast("B").cast(code)
+
+    def batch(self, columns):
+        """A batch of it."""
+        if not self._views:
+            self._make()
+        batch = Batch(columns, self._views)
+        self._batches.add(batch)
+        return batch
+
+    def release(self):
+        """Ends all views. False: somebody has made another one, or an array, and still has it."""
+        views = [view for batch in self._batches for view in vars(batch).values()]
+        views.extend(self._views.values())
+        self._views = {}
+        for view in views:
+            try:
+                if isinstance(view, memoryview):
+                    view.release()
+            except BufferError:
+                pass
+        del views
+        if any(source() is not None for source in self._sources):
+            gc.collect()
+        self._sources = [source for source in self._sources if source() is not None]
+        return not self._sources
+
+
 class Batch:
     """Rows: `len(batch)`, and a view for each column. Good until the next batch."""
 
-    def __init__(self, columns):
-        self.messages, self.cut, self._columns = columns.messages, columns.cut, columns
-        self._count = columns.count
-        for name, (kind, code, _) in _TYPES.items():
-            view = memoryview((kind * self._count).from_address(getattr(columns, name))).cast("B")
-            setattr(self, name, view.cast(code))
-        self.raw = memoryview((ctypes.c_uint8 * columns.raw_size).from_address(columns.raw)
-                              ).cast("B")
+    def __init__(self, columns, views):
+        self.messages, self.cut, self._count = columns.messages, columns.cut, columns.count
+        for name in _TYPES:
+            setattr(self, name, views[name][:self._count])
+        self.raw = views["raw"][:columns.raw_size]
 
     def __len__(self):
         return self._count
@@ -136,7 +177,7 @@ class Batch:
         return bytes(self.raw[begin:begin + self.raw_length[row]])
 
     def arrays(self):
-        """The columns as arrays of numpy, without a copy."""
+        """The columns as arrays of numpy, without a copy. Drop or copy them before close()."""
         import numpy  # pylint: disable=import-outside-toplevel
         return {name: numpy.frombuffer(getattr(self, name), dtype=kind)
                 for name, (_, _, kind) in _TYPES.items()}
@@ -146,12 +187,14 @@ class Backbone:
     """An attachment to the rrcpd of this host, or, with `configuration`, the engine in this process.
     For one thread. `dictionary` is a folder with RDMFieldDictionary and enumtype.def: without it
     fields have no values, only bytes. on_link(is_up), on_service(name, is_up), on_refused(code,
-    why) and on_denied(count, what) are called inside of batch()."""
+    why) and on_denied(count, what) are called inside of batch(). After close() all calls raise
+    Error."""
 
     def __init__(self, network="net1", instance="1", run_dir="/run/rmds", name="python",
                  dictionary=None, configuration=None, rows=0, on_link=None, on_service=None,
                  on_refused=None, on_denied=None):
-        self._handle, self._batch, self._dictionary = None, None, None
+        self._handle, self._batch, self._dictionary, self._views = None, None, None, None
+        self._is_turning, self._room = False, (0, 0)
         self._library = _load()
         options, why = _BackboneOptions(), ctypes.create_string_buffer(256)
         self._library.rmds_backbone_options_init(ctypes.byref(options), ctypes.sizeof(options))
@@ -177,11 +220,13 @@ class Backbone:
             options.on_link = _ON_LINK(lambda _, is_up: on_link(is_up))
         if on_service:
             options.on_service = _ON_SERVICE(
-                lambda _, name, is_up: on_service(name.decode(), is_up))
+                lambda _, name, is_up: on_service(name.decode(errors="replace"), is_up))
         if on_refused:
-            options.on_refused = _ON_REFUSED(lambda _, code, why: on_refused(code, why.decode()))
+            options.on_refused = _ON_REFUSED(
+                lambda _, code, why: on_refused(code, why.decode(errors="replace")))
         if on_denied:
-            options.on_denied = _ON_DENIED(lambda _, count, what: on_denied(count, what.decode()))
+            options.on_denied = _ON_DENIED(
+                lambda _, count, what: on_denied(count, what.decode(errors="replace")))
         self._options = options
 
     def _read_dictionary(self, folder):
@@ -206,26 +251,41 @@ class Backbone:
         code = self._library.rmds_batch_create(self._handle, ctypes.byref(options),
                                                ctypes.byref(handle))
         _check(self._library, code, "rmds_batch_create")
+        self._room = (options.rows, options.raw_bytes)
+        return handle
+
+    def _live(self, handle):
+        if not handle:
+            raise Error(ERROR_STATE, "the backbone is closed")
         return handle
 
     def open(self, service, name, domain=MARKET_PRICE):
         """Opens an item. Its number is what column `item` has."""
         number = ctypes.c_uint32()
-        code = self._library.rmds_batch_open(self._batch, service.encode(), name.encode(), domain,
-                                             ctypes.byref(number))
+        code = self._library.rmds_batch_open(self._live(self._batch), service.encode(),
+                                             name.encode(), domain, ctypes.byref(number))
         _check(self._library, code, f"{service} {name}")
         return number.value
 
     def close_item(self, number):
         """No row of it follows."""
-        _check(self._library, self._library.rmds_batch_close_item(self._batch, number), "item")
+        code = self._library.rmds_batch_close_item(self._live(self._batch), number)
+        _check(self._library, code, "item")
 
     def batch(self, seconds=1.0):
         """The next rows; waits for some at most so long. Other threads run meanwhile."""
-        columns = _Columns(size=ctypes.sizeof(_Columns))
-        code = self._library.rmds_batch_turn(self._batch, int(seconds * 1e9), ctypes.byref(columns))
+        columns, handle = _Columns(size=ctypes.sizeof(_Columns)), self._live(self._batch)
+        if self._is_turning:
+            raise Error(ERROR_STATE, "batch() inside of batch()")
+        self._is_turning = True
+        try:
+            code = self._library.rmds_batch_turn(handle, int(seconds * 1e9), ctypes.byref(columns))
+        finally:
+            self._is_turning = False
         _check(self._library, code, "rmds_batch_turn")
-        return Batch(columns)
+        if not self._views:
+            self._views = _Views(columns, *self._room)
+        return self._views.batch(columns)
 
     def batches(self, seconds=1.0):
         """Batches without end; empty ones after so long without an event."""
@@ -234,19 +294,28 @@ class Backbone:
 
     def publish(self, topic, message):
         """One message on a bare topic. It leaves with the next batch() or flush()."""
-        code = self._library.rmds_topic_publish(self._handle, topic.encode(), message, len(message))
+        code = self._library.rmds_topic_publish(self._live(self._handle), topic.encode(), message,
+                                                len(message))
         _check(self._library, code, topic)
 
     def flush(self):
         """Sends what was published."""
-        self._library.rmds_backbone_flush(self._handle)
+        self._library.rmds_backbone_flush(self._live(self._handle))
 
     def why(self):
         """Why this is not on the backbone; empty when it is, or was not tried yet."""
-        return self._library.rmds_backbone_why(self._handle).decode(errors="replace")
+        why = self._library.rmds_backbone_why(self._live(self._handle))
+        return why.decode(errors="replace")
 
     def close(self):
-        """Ends all."""
+        """Ends all, the views of all batches too. Not inside of batch(), and not while an array of a
+        batch, or another view of one, is in use: their memory goes."""
+        if self._is_turning:
+            raise Error(ERROR_STATE, "close() inside of batch()")
+        views, self._views = self._views, None
+        if views and not views.release():
+            self._views = views
+            raise Error(ERROR_STATE, "close(): an array or a view of a batch is still in use")
         if self._batch:
             self._library.rmds_batch_destroy(self._batch)
         if self._handle:
