@@ -85,7 +85,7 @@ for case in untouched edited; do
         cmp -s "$cnf" "$source/packaging/rmds.cnf" || fail "an rmds.cnf that nobody edited is not the new one"
     fi
     inside dpkg --verify openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev openrmds-doc || fail "dpkg --verify"
-    for user in rmds rmds-rrcpd rmds-src-dist rmds-p2ps; do
+    for user in rmds rmds-rrcpd rmds-src-dist rmds-p2ps rmds-rmdsrec; do
         inside getent passwd $user || fail "there is no user $user"
         inside sh -c "id -nG $user | tr ' ' '\n' | grep -qx rmds" || fail "$user is not in the group rmds"
     done
@@ -122,7 +122,7 @@ grep -q 'version after' "$cnf" || fail "a configuration that nobody edited does 
 step "use"
 inside rmdscnf check /etc/rmds/rmds.cnf || fail "rmdscnf check"
 inside p2ps -checkconfig || fail "p2ps -checkconfig"
-for unit in rrcpd src_dist p2ps; do
+for unit in rrcpd src_dist p2ps rmdsrec; do
     program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$root/usr/lib/systemd/system/$unit@.service")
     [ -x "$root$program" ] || fail "$unit@.service starts $program, which is not there"
 done

@@ -23,12 +23,20 @@ grep -qx /usr/bin/p2ps "$work/openrmds" || fail "openrmds has no p2ps"
 grep -qx /usr/bin/rmds "$work/openrmds-tools" || fail "openrmds-tools has no rmds"
 [ "$(rpm -qp --configfiles "$rpms"/openrmds-[0-9]*.x86_64.rpm "$rpms"/openrmds-[0-9]*.aarch64.rpm 2>/dev/null)" = /etc/rmds/rmds.cnf ] ||
     fail "rmds.cnf is no configuration file"
-# The units start what the package brings.
-mkdir "$work/tree" && (cd "$work/tree" && rpm2archive - <"$(ls "$rpms"/openrmds-[0-9]*.rpm | grep -v '\.src\.rpm$')" | tar -xz) ||
-    fail "it cannot be unpacked"
-for unit in "$work"/tree/usr/lib/systemd/system/*@.service; do
-    program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$unit")
-    [ -x "$work/tree$program" ] || fail "$unit starts $program, which is not there"
+# The units start what their package brings, as a user whom openrmds makes, and a removal stops them.
+rpm -qp --scripts "$(ls "$rpms"/openrmds-[0-9]*.rpm | grep -v '\.src\.rpm$')" >"$work/scripts"
+for name in openrmds openrmds-tools; do
+    file=$(ls "$rpms/$name"-[0-9]*.rpm | grep -v '\.src\.rpm$')
+    mkdir "$work/only" && (cd "$work/only" && rpm2archive - <"$file" | tar -xz) || fail "$file cannot be unpacked"
+    rpm -qp --scripts "$file" >"$work/own"
+    for unit in "$work"/only/usr/lib/systemd/system/*@.service; do
+        program=$(sed -n 's/^ExecStart=\([^ ]*\).*/\1/p' "$unit")
+        [ -x "$work/only$program" ] || fail "$unit starts $program, which is not there"
+        user=$(sed -n 's/^User=rmds-//p' "$unit")
+        grep -q "^for daemon in .*\<$user\>.*; do" "$work/scripts" || fail "nobody makes rmds-$user, the user of $unit"
+        grep -q "systemctl stop .*'$(basename "$unit" .service)\*\.service'" "$work/own" || fail "a removal of $name does not stop $unit"
+    done
+    mkdir -p "$work/tree" && cp -r "$work/only/." "$work/tree" && rm -r "$work/only"
 done
 "$work/tree/usr/bin/rmdscnf" check "$work/tree/etc/rmds/rmds.cnf" || fail "the first configuration has errors"
 echo "six packages"
