@@ -243,7 +243,6 @@ static void a_status_comes_behind_what_is_pending(void **state)
     assert_holds(pair);
 }
 
-/* It is not told to be over, and begun again, each time that the ring is empty for a moment. */
 /* The item may become fine again without an image: then nothing else would tell of them. */
 static void updates_merged_while_it_is_suspect_are_told(void **state)
 {
@@ -256,6 +255,7 @@ static void updates_merged_while_it_is_suspect_are_told(void **state)
     pair_settle(pair);
     waits(pair, RING / 2);
     updates(pair, "IBM.N", 4);
+    waits(pair, RING / 8);
     pair_pass(pair, 220 * PAIR_MS);
     assert_string_equal(pair_heard(c, 5), "I!JU");
     waits(pair, 0);
@@ -267,6 +267,7 @@ static void updates_merged_while_it_is_suspect_are_told(void **state)
     assert_holds(pair);
 }
 
+/* It is not told to be over, and begun again, each time that the ring is empty for a moment. */
 static void behind_again_at_once_it_merges_for_longer(void **state)
 {
     struct pair *pair = *state;

@@ -91,6 +91,7 @@ static void a_worker_that_is_behind_counts_for_each_stream(void **state)
     pair_open(c, 5, "IBM.N");
     p2ps_core_lag(pair->sink, pair->now_ns, RING / 2, RING);
     updates(pair, "IBM.N", 4);
+    p2ps_core_lag(pair->sink, pair->now_ns, RING / 8, RING);
     pair_pass(pair, 220 * PAIR_MS);
     assert_counted(pair, P2PS_REASON_WORKER_BEHIND, 1);
     p2ps_core_lag(pair->sink, pair->now_ns, 0, RING);
