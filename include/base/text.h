@@ -10,6 +10,9 @@
  * printed as it is: a control character, those of eight bits among them, is not. */
 size_t md_text_printable(const char *text, size_t length);
 
+/* The same, of four bytes at most. */
+size_t md_text_plain(const char *text, size_t length);
+
 /* True: all of it is UTF-8, and no control character, also none of those of eight bits. */
 bool md_text_is_plain(const char *text, size_t length);
 

@@ -37,13 +37,18 @@ static size_t four_bytes(const char *text, size_t length)
     return is_overlong || is_beyond ? 0 : 4;
 }
 
+size_t md_text_plain(const char *text, size_t length)
+{
+    size_t n = md_text_printable(text, length);
+
+    return n ? n : four_bytes(text, length);
+}
+
 bool md_text_is_plain(const char *text, size_t length)
 {
     for (size_t i = 0; i < length;) {
-        size_t n = md_text_printable(text + i, length - i);
+        size_t n = md_text_plain(text + i, length - i);
 
-        if (n == 0)
-            n = four_bytes(text + i, length - i);
         if (n == 0)
             return false;
         i += n;

@@ -17,6 +17,16 @@ time,mono_ns,service,item,domain,kind,field,value
 2026-11-27T21:30:01.500000Z,2500000000,RDFD,A.N,6,UPDATE,BID,-1.5
 2026-11-27T21:30:01.500000Z,2500000000,RDFD,A.N,6,UPDATE,ASK,
 """
+HEAD = "time,mono_ns,service,item,domain,kind,field,value"
+ROW = "2026-11-27T21:30:00.000000Z,1000000000,RDFD,A.N,6,UPDATE,BID,1"
+# By small blocks of the CSV, as a long day has many.
+BY_BLOCKS = """\
+import sys
+sys.path.insert(0, sys.argv.pop(1))
+import rmdsrec_arrow
+rmdsrec_arrow.BLOCK_BYTES = 4096
+sys.exit(rmdsrec_arrow.main())
+"""
 
 
 def run(*words, environment=None):
@@ -51,6 +61,14 @@ def command_lines(folder, path):
     assert folder
 
 
+def run_by_blocks(path, *words):
+    """With the rmdsrec of this folder."""
+    return subprocess.run([sys.executable, "-B", "-c", BY_BLOCKS,
+                           os.path.join(SOURCE, "tools/rmdsrec"), *words], capture_output=True,
+                          text=True, check=False, timeout=60,
+                          env=dict(os.environ, PATH=path + ":" + os.environ["PATH"]))
+
+
 def rows_of(table):
     """As the CSV has them, but for the times."""
     for row in table.to_pylist():
@@ -63,6 +81,59 @@ def check_table(table, exported):
     numbers = [row["number"] for row in table.to_pylist() if row["field"] == "BID"]
     assert numbers == [100.25, -1.5], numbers
     assert table.schema.field("time").type.tz == "UTC"
+
+
+def many_values(folder):
+    """Of several blocks, some of which look like a number or are no UTF-8."""
+    values = ["+0.25", "-7", "1" * 400, "1.5e+08", "caf\xe9", "\xff", "\xed\xa0\x80", "x"]
+    path, source = os.path.join(folder, "many.rrec"), os.path.join(folder, "many.csv")
+    with open(source, "w", encoding="latin-1") as out:
+        out.write(HEAD + "\n")
+        for i in range(4000):
+            field = "NEXT_LR" if i % 2 else "DSPLY_NAME"
+            out.write(f"2026-11-27T21:30:00.000000Z,{i + 1},RDFD,I{i % 50},6,UPDATE,{field},"
+                      f"{values[i % 7 if i % 2 else 7]}\n")
+        out.write("2026-11-27T21:30:00.000000Z,5000,RDFD,I1,6,STATUS,,OPEN/OK/NONE caf\xe9\n")
+    rmdsrec("import", path, "-csv", source, "-dict", os.path.join(SOURCE, "conf"))
+    return path, list(csv.DictReader(rmdsrec("export", path, "-dict",
+                                             os.path.join(SOURCE, "conf")).splitlines()))
+
+
+def a_table_of_many_blocks(folder, read):
+    path, exported = many_values(folder)
+    assert exported[-1]["value"] == "OPEN/OK/NONE caf.", exported[-1]
+    assert {row["value"] for row in exported} >= {"caf.", ".", "..."}, exported[:20]
+    for name in ("many.parquet", "many.arrow"):
+        table = os.path.join(folder, name)
+        done = run_by_blocks(BIN, path, "-out", table, "-dict", os.path.join(SOURCE, "conf"))
+        assert done.returncode == 0 and done.stdout == f"rows        {len(exported)}\n", done
+        rows = read(table).to_pylist()
+        assert list(rows_of(read(table))) == [{name: value for name, value in row.items()
+                                               if name != "time"} for row in exported]
+        numbers = {row["value"]: row["number"] for row in rows}
+        assert numbers["+0.25"] is None and numbers["-7"] == -7.0, numbers
+        assert numbers["1.5e+08"] == 1.5e8 and numbers["1" * 400] is None, numbers
+
+
+def no_table_is_left_of_a_failure(folder):
+    """An export that goes wrong in the middle, also one that does not end by itself."""
+    fake = os.path.join(folder, "fake")
+    os.mkdir(fake)
+    for text, end, code in ((f"{HEAD}\n{ROW}\nnonsense\n", "exec yes nonsense", 2),
+                            (f"{HEAD}\n{ROW}\nnonsense\n", "exit 5", 2),
+                            (f"{HEAD}\n{ROW}\n", "exit 2", 2),
+                            (f"{HEAD}\n{ROW}\n", "kill -9 $$", 2), ("", "exit 3", 3)):
+        with open(os.path.join(fake, "rmdsrec"), "w", encoding="ascii") as out:
+            out.write(f"#!/bin/sh\nprintf '{text}'\n{end}\n")
+        os.chmod(out.name, 0o755)
+        for name in ("fails.parquet", "fails.arrow"):
+            table = os.path.join(folder, name)
+            done = run_by_blocks(fake, "x.rrec", "-out", table)
+            assert done.returncode == code and not os.path.exists(table), (text, end, done)
+    with open(os.path.join(fake, "rmdsrec"), "w", encoding="ascii") as out:
+        out.write(f"#!/bin/sh\nprintf '{HEAD}\n{ROW}\n'\nexit 5\n")
+    done = run_by_blocks(fake, "x.rrec", "-out", os.path.join(folder, "damaged.arrow"))
+    assert done.returncode == 5 and done.stdout == "rows        1\n", done
 
 
 def main():
@@ -78,18 +149,23 @@ def main():
         except ImportError:
             print("SKIP: no pyarrow here: tables are not written")
             return 77
+
+        def read(path):
+            return (parquet.read_table(path) if path.endswith("parquet") else
+                    ipc.open_file(path).read_all())
         exported = list(csv.DictReader(rmdsrec("export", path, "-dict",
                                                os.path.join(SOURCE, "conf")).splitlines()))
         for name in ("day.parquet", "day.arrow"):
             table = os.path.join(folder, name)
             done = run(path, "-out", table, "-dict", os.path.join(SOURCE, "conf"))
             assert done.returncode == 0 and done.stdout == f"rows        {len(exported)}\n", done
-            check_table(parquet.read_table(table) if name.endswith("parquet") else
-                        ipc.open_file(table).read_all(), exported)
+            check_table(read(table), exported)
             done = run(path, "-out", table)
             assert done.returncode == 2 and "File exists" in done.stderr, done
         done = run(os.path.join(folder, "none.rrec"), "-out", os.path.join(folder, "no.arrow"))
         assert done.returncode == 2 and not os.path.exists(os.path.join(folder, "no.arrow")), done
+        a_table_of_many_blocks(folder, read)
+        no_table_is_left_of_a_failure(folder)
     return 0
 
 

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/text.h"
 #include "csv.h"
 #include "dictionary.h"
 #include "itemlist.h"
@@ -42,11 +43,15 @@ static void put_text(FILE *out, const char *text, size_t length)
         is_quoted = text[i] == ',' || text[i] == '"' || text[i] == ' ';
     if (is_quoted)
         (void)fputc('"', out);
-    for (size_t i = 0; i < length; i++) {
-        bool is_control = (unsigned char)text[i] < 0x20 || text[i] == 0x7f;
+    for (size_t i = 0; i < length;) {
+        size_t size = md_text_plain(text + i, length - i);
         if (text[i] == '"')
             (void)fputc('"', out);
-        (void)fputc(is_control ? '.' : text[i], out);
+        if (size > 0)
+            (void)fwrite(text + i, 1, size, out);
+        else
+            (void)fputc('.', out);
+        i += size ? size : 1;
     }
     if (is_quoted)
         (void)fputc('"', out);

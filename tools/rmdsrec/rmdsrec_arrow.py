@@ -29,7 +29,9 @@ VALUES = {"out", "format", "from", "to", "il", "dict"}
 FLAGS = {"series", "withImages", "help", "h"}
 PASSED = ("from", "to", "il", "dict", "series", "withImages")
 FORMATS = ("parquet", "arrow")
-NUMBER = r"^[+-]?[0-9]+(\.[0-9]+)?$"
+# Short enough that none is out of the range of a double, as Arrow reads it; texts may be anything.
+NUMBER = (r"^-?[0-9]{1,40}(\.[0-9]{1,40})?$"
+          r"|^-?[0-9](\.[0-9]{1,16})?e[+-]([0-9]{2}|[12][0-9]{2})$")
 BLOCK_BYTES = 8 << 20  # of the CSV at once; the memory does not grow with the recording
 
 
@@ -76,39 +78,58 @@ def rmdsrec():
     return beside if os.access(beside, os.X_OK) else "rmdsrec"
 
 
-def batches(csv, pyarrow, stream):
-    """Of the CSV as it comes, each with the column of numbers."""
+def table_of(csv, pyarrow, stream):
+    """The columns, and the CSV batch by batch with that of the numbers."""
     compute = sys.modules["pyarrow.compute"]
-    name = pyarrow.dictionary(pyarrow.int32(), pyarrow.string())
-    types = {"time": pyarrow.timestamp("us", "UTC"), "mono_ns": pyarrow.uint64(), "service": name,
-             "item": name, "domain": pyarrow.uint8(), "kind": name, "field": name,
-             "value": pyarrow.string()}
+    # Texts, not dictionaries: each block would have another one, which a file of Arrow cannot have.
+    text = pyarrow.string()
+    types = {"time": pyarrow.timestamp("us", "UTC"), "mono_ns": pyarrow.uint64(), "service": text,
+             "item": text, "domain": pyarrow.uint8(), "kind": text, "field": text, "value": text}
     reader = csv.open_csv(stream, csv.ReadOptions(block_size=BLOCK_BYTES),
                           csv.ParseOptions(newlines_in_values=True),
                           csv.ConvertOptions(column_types=types, strings_can_be_null=False))
-    for batch in reader:
-        value = batch.column("value")
-        is_number = compute.match_substring_regex(value, NUMBER)
-        number = compute.if_else(is_number, value, pyarrow.scalar(None, pyarrow.string()))
-        yield pyarrow.record_batch([*batch.columns, compute.cast(number, pyarrow.float64())],
-                                   names=[*batch.schema.names, "number"])
+    schema = reader.schema.append(pyarrow.field("number", pyarrow.float64()))
+
+    def batches():
+        for batch in reader:
+            value = batch.column("value")
+            is_number = compute.match_substring_regex(value, NUMBER)
+            number = compute.if_else(is_number, value, pyarrow.scalar(None, pyarrow.string()))
+            yield pyarrow.record_batch([*batch.columns, compute.cast(number, pyarrow.float64())],
+                                       schema=schema)
+    return schema, batches()
 
 
-def write(pyarrow, csv, parquet, stream, path, kind):
+def write(csv, pyarrow, stream, out, kind):
     """Row group by row group. Returns how many rows."""
-    rows, writer = 0, None
-    with open(path, "xb") as out:
-        for batch in batches(csv, pyarrow, stream):
-            if writer is None:
-                packed = pyarrow.ipc.IpcWriteOptions(compression="zstd", unify_dictionaries=True)
-                writer = (parquet.ParquetWriter(out, batch.schema, compression="zstd")
-                          if kind == "parquet" else
-                          pyarrow.ipc.new_file(out, batch.schema, options=packed))
+    schema, batches = table_of(csv, pyarrow, stream)
+    rows = 0
+    with (sys.modules["pyarrow.parquet"].ParquetWriter(out, schema, compression="zstd")
+          if kind == "parquet" else
+          pyarrow.ipc.new_file(out, schema,
+                               options=pyarrow.ipc.IpcWriteOptions(compression="zstd"))) as writer:
+        for batch in batches:
             writer.write(batch)
             rows += batch.num_rows
-        if writer:
-            writer.close()
     return rows
+
+
+def make_table(csv, pyarrow, words, out, kind):
+    """Of what an export writes. Returns its exit code, and how many rows."""
+    try:
+        export = subprocess.Popen(words, stdout=subprocess.PIPE)
+    except OSError as error:
+        fail(FILE, f"cannot run {words[0]}: {error.strerror}")
+    with export:
+        try:
+            # One that fails at once writes nothing, and has said why.
+            rows = write(csv, pyarrow, export.stdout, out, kind) if export.stdout.peek(1) else 0
+        except BaseException:
+            export.kill() # nobody reads on: it would wait for ever
+            raise
+    if export.returncode < 0:
+        fail(FILE, f"{words[0]} was ended by signal {-export.returncode}")
+    return export.returncode, rows
 
 
 def main():
@@ -116,7 +137,8 @@ def main():
     try:
         import pyarrow
         import pyarrow.compute
-        from pyarrow import csv, parquet
+        import pyarrow.parquet
+        from pyarrow import csv
     except ImportError:
         fail(NO_PYARROW, "pyarrow is not installed: `pip install pyarrow`, or `rmdsrec export` "
                          "for a CSV")
@@ -124,26 +146,25 @@ def main():
     for name in PASSED:
         if name in options:
             words += [f"-{name}"] + ([] if options[name] is True else [options[name]])
+    path, is_whole = options["out"], False
     try:
-        export = subprocess.Popen(words, stdout=subprocess.PIPE)
+        out = open(path, "xb") # closed below
     except OSError as error:
-        fail(FILE, f"cannot run {words[0]}: {error.strerror}")
-    with export:
-        try:
-            rows = write(pyarrow, csv, parquet, export.stdout, options["out"], options["format"])
-        except OSError as error:
-            export.kill()
-            fail(FILE, f"cannot write {options['out']}: {error.strerror or error}")
-        except pyarrow.ArrowInvalid as error:
-            # An export that fails at once has no header; it has said why.
-            if export.wait() == 0:
-                fail(FILE, f"what rmdsrec exports is not understood: {error}")
-            rows = 0
-    if export.returncode not in (0, DAMAGED):
-        os.unlink(options["out"])
-        sys.exit(export.returncode)
-    print(f"rows        {rows}")
-    return export.returncode
+        fail(FILE, f"cannot write {path}: {error.strerror}")
+    try:
+        with out:
+            code, rows = make_table(csv, pyarrow, words, out, options["format"])
+        is_whole = code in (0, DAMAGED)
+    except OSError as error:
+        fail(FILE, f"cannot write {path}: {error.strerror or error}")
+    except pyarrow.ArrowException as error:
+        fail(FILE, f"what rmdsrec exports is not understood: {error}")
+    finally:
+        if not is_whole:
+            os.unlink(path)
+    if is_whole:
+        print(f"rows        {rows}")
+    return code
 
 
 if __name__ == "__main__":
