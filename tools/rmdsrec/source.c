@@ -48,17 +48,19 @@ static void close_file(struct source_file *file)
     *file = (struct source_file){ .fd = -1 };
 }
 
-/* False: errno says why. */
+/* False: errno says why. It waits for no writer of a pipe. */
 static bool open_file(const char *path, struct source_file *file)
 {
     struct stat st;
 
-    *file = (struct source_file){ .fd = open(path, O_RDONLY | O_CLOEXEC), .path = strdup(path) };
-    if (file->fd >= 0 && file->path && fstat(file->fd, &st) == 0) {
+    *file = (struct source_file){ .fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK),
+                                  .path = strdup(path) };
+    bool is_open = file->fd >= 0 && file->path && fstat(file->fd, &st) == 0;
+    if (is_open && S_ISREG(st.st_mode)) {
         file->length = (uint64_t)st.st_size;
         return true;
     }
-    int why = errno;
+    int why = !is_open ? errno : S_ISDIR(st.st_mode) ? EISDIR : ESPIPE;
     close_file(file);
     errno = why;
     return false;
