@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -283,6 +284,20 @@ static bool make_path(const char *text, char out[RECORD_PATH_MAX])
     return used > 0;
 }
 
+/* A recorder that is started again within a second waits for the next one: another name. */
+static bool name_file(const char *text, char out[RECORD_PATH_MAX])
+{
+    bool is_good = make_path(text, out);
+
+    if (!is_good || !strstr(text, "%S") || access(out, F_OK) != 0)
+        return is_good;
+    uint64_t left_ns = MD_NS_PER_S - md_clock_wall_ns() % MD_NS_PER_S;
+    const struct timespec wait = { .tv_sec = (time_t)(left_ns / MD_NS_PER_S),
+                                   .tv_nsec = (long)(left_ns % MD_NS_PER_S) };
+    (void)nanosleep(&wait, NULL);
+    return make_path(text, out);
+}
+
 static int understand(const struct words *w, struct recorder *recorder)
 {
     struct feed *feed = &recorder->feed;
@@ -306,7 +321,7 @@ static int understand(const struct words *w, struct recorder *recorder)
     snprintf(recorder->source, sizeof(recorder->source), "%.200s as %.40s", w->host, feed->user);
     recorder->disk_config.path = recorder->path;
     recorder->control_path = w->control;
-    if (rc == REC_OK && !make_path(w->file, recorder->path))
+    if (rc == REC_OK && !name_file(w->file, recorder->path))
         return rec_usage("FILE is longer than 4000 bytes, or has a % without one of YmdHMS%",
                          w->file);
     recorder->disk_config.source = recorder->source;
