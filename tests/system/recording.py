@@ -189,6 +189,10 @@ def a_series_is_one_recording(_, folder):
     assert updates_of(info.stdout)[0] == sum(parts), (info.stdout, parts)
     with open(os.path.join(folder, "series.7.rrec"), "wb") as stranger:
         stranger.write(b"no recording")
+    os.mkfifo(os.path.join(folder, "series.8.rrec"))
+    os.mkdir(os.path.join(folder, "series.9.rrec"))
+    done = rmdsrec("info", os.path.join(folder, "series.8.rrec"))
+    assert done.returncode == 2 and "cannot read" in done.stderr, done
     export = rmdsrec("export", path, "-series", "-il", "IT3").stdout
     values = [int(row["value"]) for row in csv.DictReader(export.splitlines())
               if row["field"] == "ACVOL_1" and row["kind"] == "UPDATE"]
@@ -389,7 +393,7 @@ def other_streams_are_told_apart(_, folder):
     first, second = (os.path.join(folder, name) for name in ("whole.rrec", "killed.rrec"))
     done = rmdsrec("compare", first, second)
     assert done.returncode == 5 and "20 items differ" in done.stdout, done
-    assert re.search(r"differs +IT\d+, domain 6: \d+ updates", done.stdout), done
+    assert re.search(r"differs +IT\d+ of RDFD, domain 6: \d+ updates", done.stdout), done
     done = rmdsrec("compare", first, os.path.join(folder, "none.rrec"))
     assert done.returncode == 2, done
     assert rmdsrec("compare", first).returncode == 1
@@ -401,6 +405,10 @@ def a_recorder_obeys_commands(publisher, folder):
     pattern = os.path.join(folder, "at-%Y%m%d-%H%M%S-100%%.rrec")
     done = rmdsrec("record", "x%Q", "-host", "127.0.0.1:1", "-S", "RDFD", "-il", "A")
     assert done.returncode == 1 and "a % without" in done.stderr, done
+    for _ in range(2): # within a second: each has a file of its own
+        done = rmdsrec("record", os.path.join(folder, "soon-%S.rrec"), "-host", "127.0.0.1:1",
+                       "-S", "RDFD", "-il", "A", "-secs", "0.01")
+        assert done.returncode == 3, done
     recorder = Recorder(publisher.port, pattern, "-control", control)
     path = re.search(r"recording into (.*)", recorder.program.stdout.readline())[1]
     assert re.search(r"/at-20\d{6}-\d{6}-100%.rrec$", path), path

@@ -100,6 +100,49 @@ def info_moves_no_cursor(folder):
     assert "1 of R..D, domain 6" in rmdsrec("info", path).stdout
 
 
+def stream(service, *values):
+    return [row(0, "UPDATE", "ASK", value).replace("RDFD", service) for value in values]
+
+
+def compared(folder, *tables):
+    """The rows of each, one behind the other in time."""
+    paths = []
+    for i, rows in enumerate(tables):
+        path, done = imported(folder, *(text.replace(",0,", f",{at + 1},")
+                                        for at, text in enumerate(rows)))
+        assert done.returncode == 0, done
+        paths.append(os.path.join(folder, f"compared-{i}.rrec"))
+        os.replace(path, paths[-1])
+    return rmdsrec("compare", *paths), *paths
+
+
+def services_are_compared_apart(folder):
+    first, second = stream("A", "1", "2"), stream("B", "3", "4")
+    mixed = [first[0], second[0], first[1], second[1]]
+    done, *_ = compared(folder, first + second, mixed)
+    assert done.returncode == 0 and "2 items, 4 updates" in done.stdout, done
+    done, *_ = compared(folder, second + first, stream("X", "1", "2") + stream("Y", "3", "4"))
+    assert done.returncode == 0, done
+    done, *_ = compared(folder, first + second, stream("A", "3", "4") + stream("B", "1", "2"))
+    assert done.returncode == 5 and "2 items differ" in done.stdout, done
+    assert "IT1 of B, domain 6" in done.stdout, done
+    done, *_ = compared(folder, first + second, first)
+    assert done.returncode == 5 and "1 items differ" in done.stdout, done
+
+
+def damaged_ones_are_not_the_same(folder):
+    done, path, _ = compared(folder, *(stream("A", *map(str, range(1000))) for _ in range(2)))
+    assert done.returncode == 0, done
+    with open(path, "r+b") as file:
+        content = bytearray(file.read())
+        content[len(content) // 2] ^= 1
+        file.seek(0)
+        file.write(content)
+    done = rmdsrec("compare", path, path)
+    assert done.returncode == 5 and "0 items differ" in done.stdout, done
+    assert done.stdout.count(f"recording   {path}") == 2 and "damaged " in done.stdout, done
+
+
 def a_long_command_is_refused(folder):
     socket = os.path.join(folder, "none")
     assert rmdsrec("tell", socket, "seek", "1" * 995).returncode == 2
@@ -113,7 +156,8 @@ def main():
         for case in (a_long_container_goes_round, a_container_behind_fields_is_another_message,
                      what_is_no_value_is_refused, bytes_that_are_no_value_go_round,
                      a_number_that_comes_again_begins_a_message, a_table_moves_no_cursor,
-                     info_moves_no_cursor, a_long_command_is_refused):
+                     info_moves_no_cursor, services_are_compared_apart,
+                     damaged_ones_are_not_the_same, a_long_command_is_refused):
             print(case.__name__, flush=True)
             case(folder)
 
