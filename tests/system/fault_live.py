@@ -109,28 +109,47 @@ def command_lines(folder):
     busy.child.wait(60)
 
 
-def over_tls(folder):
-    """The same port with TLS: a client that knows the authority is played to, another is not."""
-    key, certificate = os.path.join(folder, "key.pem"), os.path.join(folder, "certificate.pem")
+def make_authority(folder, name):
+    """The files of its certificate, which is that of 127.0.0.1, too, and of its key."""
+    key, certificate = (os.path.join(folder, f"{name}-{what}.pem") for what in ("key", "own"))
     made = subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
                            "ec_paramgen_curve:P-256", "-nodes", "-keyout", key, "-out",
-                           certificate, "-days", "2", "-subj", "/CN=fault", "-addext",
+                           certificate, "-days", "2", "-subj", f"/CN={name}", "-addext",
                            "subjectAltName=IP:127.0.0.1"], capture_output=True, check=False)
     assert made.returncode == 0, made.stderr
+    return certificate, key
+
+
+def tls_client(authority, service, port):
+    return [os.path.join(BIN, "rmdstestclient"), "-S", service, "-h", "127.0.0.1", "-p", port,
+            "-ct", "tls", "-tlsCaFile", authority, "-il", "A.N", "-secs", "60"]
+
+
+def over_tls(folder):
+    """The same port with TLS: a client that knows the authority is played to, another is not."""
+    (certificate, key), (foreign, _) = (make_authority(folder, name) for name in ("own", "foreign"))
     path = os.path.join(folder, "tls.fault")
     with open(path, "w", encoding="ascii") as out:
         out.write("updates 100\nexpect request within 60s\nframe packed\n"
                   "expect connect within 60s\nexpect request within 60s\n")
-    server = [path, "-port", "0", "-E", "tls", "-tlsCertFile", certificate, "-tlsKeyFile", key]
-    client = [os.path.join(BIN, "rmdstestclient"), "-S", "{service}", "-h", "127.0.0.1", "-p",
-              "{port}", "-ct", "tls", "-tlsCaFile", certificate, "-il", "A.N", "-secs", "60"]
-    done = fault("run", *server, "--", *client)
+    wire = ["-E", "tls", "-tlsCertFile", certificate, "-tlsKeyFile", key]
+    done = fault("run", path, "-port", "0", *wire, "--",
+                 *tls_client(certificate, "{service}", "{port}"))
     assert done.returncode == 0, done
-    with open(path, "w", encoding="ascii") as out:
-        out.write("forbid login|exit for 1s\n")
-    plain = [word for word in client if word not in ("-ct", "tls", "-tlsCaFile", certificate)]
-    done = fault("run", *server, "--", *plain, "-timeout", "30")
-    assert done.returncode == 0, done
+    server = Server(*wire)
+    with subprocess.Popen(tls_client(foreign, "DIRECT_FEED", server.port), stderr=subprocess.PIPE,
+                          stdout=subprocess.DEVNULL, text=True) as client:
+        refused = any("TLS: self-signed certificate" in line for line in client.stderr)
+        client.kill()
+    assert refused
+    server.must("expect login within 1ms", "failed expect login: 0 of 1 came")
+    with subprocess.Popen(tls_client(certificate, "DIRECT_FEED", server.port),
+                          stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL) as client:
+        server.must("expect login within 60s")
+        server.must("expect request A.N within 60s")
+        client.kill()
+    server.must("q")
+    assert server.child.wait(60) == 0
 
 
 def main():
