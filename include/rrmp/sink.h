@@ -221,7 +221,7 @@ uint32_t rrmp_sink_item_find(const struct rrmp_sink *sink, uint16_t service, str
 void rrmp_sink_item_close(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
 /* A watch is NEW: an image is wanted (again). Cheap to call for each; one is asked for. */
 void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
-/* The sum over the watches; a change is told to the instance (within a second). */
+/* What the watches say of it together; a change is told to the instance (within a second). */
 void rrmp_sink_item_priority(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item,
                              uint8_t priority_class, uint32_t priority_count);
 
@@ -241,6 +241,8 @@ struct rrmp_sink_item {
     bool suspect_sent; /* consumers were told suspect and no refresh has come since */
     bool had_image;    /* consumers had an image at some time */
     bool is_private;
+    uint8_t priority_class;
+    uint16_t priority_count;
     uint32_t user;
     struct rrmp_view key;
     struct rrmp_view message; /* as it was opened with; stays where it is while the item lasts */

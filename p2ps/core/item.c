@@ -209,6 +209,24 @@ void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item)
     p2ps_item_give(core, item);
 }
 
+/* Nothing is kept of what each watch says: one that is alone decides, and beside others it raises
+ * the priority or changes nothing. */
+void p2ps_item_priority(struct p2ps_core *core, uint32_t item,
+                        const struct omm_item_request *request, bool may_raise)
+{
+    const struct p2ps_item *it = &core->items[item];
+    struct rrmp_sink *sink = p2ps_item_sink(core, item);
+    struct rrmp_sink_item info;
+
+    if (!request->has_priority || it->has_ended || !rrmp_sink_item_info(sink, it->sink_item, &info))
+        return;
+    uint32_t said = (uint32_t)request->priority_class << 16 | request->priority_count;
+    uint32_t now = (uint32_t)info.priority_class << 16 | info.priority_count;
+    if (it->watch_count == 1 || (may_raise && said > now))
+        rrmp_sink_item_priority(sink, core->now_ns, it->sink_item, request->priority_class,
+                                request->priority_count);
+}
+
 /*
  * The image of a snapshot may come before the verdict about it, and then never again. So one that
  * waits for a verdict is a watch on an item that stays open, as if others had it; a private one is

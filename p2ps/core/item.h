@@ -23,6 +23,9 @@ void p2ps_core_count_work(struct p2ps_core *core);
 bool p2ps_core_is_full(const struct p2ps_core *core);
 /* For one that was just opened and could not be watched. */
 void p2ps_item_drop_if_unwatched(struct p2ps_core *core, uint32_t item);
+/* A watch of the item says this priority; `may_raise`: what it says counts beside others. */
+void p2ps_item_priority(struct p2ps_core *core, uint32_t item,
+                        const struct omm_item_request *request, bool may_raise);
 /* A snapshot waits for a verdict: its item goes on as if it was streaming. */
 void p2ps_item_keep_open(struct p2ps_core *core, uint32_t item);
 /* Each change of a state goes through these; one that may not be is a bug. */

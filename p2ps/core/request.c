@@ -318,6 +318,7 @@ static void open_watch(struct p2ps_core *core, struct opening *open)
     uint32_t at = core->items[item].watch_count - 1;
     switch (p2ps_entitle_item(core, item, at, &answer)) {
     case ENTITLE_ALLOW:
+        p2ps_item_priority(core, item, request, request->is_streaming);
         p2ps_watch_permitted(core, item, at);
         break;
     case ENTITLE_DENY:
@@ -519,9 +520,7 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         w->flags |= P2PS_WATCH_PAUSED;
     else
         w->flags &= (uint16_t)~P2PS_WATCH_PAUSED;
-    if (request->has_priority)
-        rrmp_sink_item_priority(p2ps_item_sink(core, item), core->now_ns, it->sink_item,
-                                request->priority_class, request->priority_count);
+    p2ps_item_priority(core, item, request, w->state != P2PS_WATCH_ASKS);
     bool missed = !request->pause && (w->flags & P2PS_WATCH_MISSED);
     if (missed)
         w->flags &= (uint16_t)~P2PS_WATCH_MISSED;

@@ -210,6 +210,8 @@ bool rrmp_sink_item_info(const struct rrmp_sink *sink, uint32_t number, struct r
         .suspect_sent = item->suspect_sent,
         .had_image = item->had_image,
         .is_private = item->is_private,
+        .priority_class = item->priority_class,
+        .priority_count = item->priority_count,
         .user = item->user,
         .key = sink_key(sink, item),
         .message = sink_item_message(sink, item),

@@ -81,7 +81,7 @@ static void the_least_valuable_item_makes_room(void **state)
     end(pair);
 }
 
-static void of_one_class_the_one_with_fewer_consumers_goes(void **state)
+static void of_one_class_the_one_with_the_lower_count_goes(void **state)
 {
     struct pair *pair = start();
     struct pair_client *c = pair_client(pair, 0);
@@ -183,15 +183,95 @@ static void an_item_without_an_image_waits_like_the_others(void **state)
     end(pair);
 }
 
+/* Streams 5 ... 8 of A ... D, all of this class; another consumer watches A, too. */
+static struct pair_client *share(struct pair *pair, uint8_t class, struct pair_client **other)
+{
+    struct pair_client *c = pair_client(pair, 0);
+
+    for (int i = 0; i < LIMIT; i++)
+        ask(c, 5 + i, (const char *const[]){ "A", "B", "C", "D" }[i], class, 1);
+    *other = pair_client(pair, 1);
+    ask(*other, 5, "A", class, 1);
+    pair_pass(pair, PAIR_SEC);
+    return c;
+}
+
+static void a_consumer_lowers_no_item_of_another(void **state)
+{
+    struct pair *pair = start();
+    struct pair_client *other;
+    struct pair_client *c = share(pair, 3, &other);
+
+    (void)state;
+    ask(other, 5, "A", 0, 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    ask(other, 20, "E", 2, 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(other, 20), "X");
+    assert_int_equal(preempted(pair), 0);
+    p2ps_client_close(pair->sink, pair->now_ns, other->id, 5);
+    pair_settle(pair);
+    ask(c, 5, "A", 0, 1); /* alone with it again: its own */
+    pair_pass(pair, 3 * PAIR_SEC);
+    ask(other, 21, "E", 2, 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(other, 21), "!I");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_PREEMPTED);
+    assert_int_equal(preempted(pair), 1);
+    end(pair);
+}
+
+static void a_consumer_that_joins_raises_the_item(void **state)
+{
+    struct pair *pair = start();
+    struct pair_client *c = fill(pair);
+    struct pair_client *other = pair_client(pair, 1);
+
+    (void)state;
+    ask(other, 5, "C", 4, 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    ask(other, 20, "E", 2, 2);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(other, 20), "!I");
+    assert_string_equal(pair_heard(c, 7), "I");
+    assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_PREEMPTED);
+    end(pair);
+}
+
+static void a_consumer_that_is_not_permitted_raises_nothing(void **state)
+{
+    struct pair *pair = start();
+    struct pair_client *c = fill(pair);
+    struct pair_client *other = pair_client(pair, 1);
+
+    (void)state;
+    pair->authority_denies_item = "C";
+    ask(other, 5, "C", 255, 1);
+    assert_string_equal(pair_heard(other, 5), "X");
+    pair->authority_is_late = true;
+    ask(other, 6, "C", 255, 1);
+    ask(other, 6, "C", 255, 1); /* again, while it waits for its verdict */
+    pair->authority_is_late = false;
+    pair_pass(pair, 3 * PAIR_SEC);
+    ask(other, 20, "E", 3, 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_int_equal(pair_stream(c, 7)->code, RWF_CODE_PREEMPTED);
+    assert_int_equal(preempted(pair), 1);
+    end(pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_least_valuable_item_makes_room),
-        cmocka_unit_test(of_one_class_the_one_with_fewer_consumers_goes),
+        cmocka_unit_test(of_one_class_the_one_with_the_lower_count_goes),
         cmocka_unit_test(an_item_that_is_not_worth_more_preempts_nothing),
         cmocka_unit_test(it_gets_an_image_when_there_is_room_again),
         cmocka_unit_test(a_consumer_without_single_open_is_closed_to_recover),
         cmocka_unit_test(an_item_without_an_image_waits_like_the_others),
+        cmocka_unit_test(a_consumer_lowers_no_item_of_another),
+        cmocka_unit_test(a_consumer_that_joins_raises_the_item),
+        cmocka_unit_test(a_consumer_that_is_not_permitted_raises_nothing),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
