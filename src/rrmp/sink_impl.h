@@ -93,15 +93,16 @@ struct sink_chain {
  * Each has at most one, and room for that is reserved with the item. */
 struct sink_work {
     uint32_t item;
-    uint32_t tag;        /* of the image expected or under way */
-    uint32_t check_seq;  /* an audit says the instance is there; look again later */
-    uint32_t standby_id; /* of the REQUEST to `standby` */
-    uint64_t standby_ns; /* when it was said last */
-    uint16_t part;       /* next one of the image under way */
-    uint8_t tries;       /* REQUESTs without answer at this instance */
-    bool image_stays;    /* the image under way is suspect until the next */
-    bool is_replay;      /* what is under way is no image, but goes on where we were */
-    bool is_preempted;   /* others took its room, and nobody else has any: it waits, suspect */
+    uint32_t tag;            /* of the image expected or under way */
+    uint32_t check_seq;      /* an audit says the instance is there; look again later */
+    uint32_t standby_id;     /* of the REQUEST to `standby` */
+    uint64_t standby_ns;     /* when it was said last */
+    uint16_t part;           /* next one of the image under way */
+    uint8_t tries;           /* REQUESTs without answer at this instance */
+    bool image_stays;        /* the image under way is suspect until the next */
+    bool is_replay;          /* what is under way is no image, but goes on where we were */
+    bool is_preempted;       /* others took its room, and nobody else has any: it waits, suspect */
+    uint32_t preempted_link; /* where that was last */
     struct {
         uint32_t link;
         uint64_t until_ns;

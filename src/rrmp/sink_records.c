@@ -137,21 +137,26 @@ static void tick_in(struct rrmp_sink *sink, uint32_t instance_number,
 /* ---- UNBIND, REFUSE ---- */
 
 /* The source at `link` needs the room for another item: this one goes to another source, or waits,
- * suspect, until somebody has room again. */
-static void preempted(struct rrmp_sink *sink, uint32_t number, uint32_t link, struct rrmp_view text)
+ * suspect, until somebody has room again. It waits longer than a refused one, and consumers are
+ * told once; again only where an image, or a part of one, has come since. */
+static void preempted(struct rrmp_sink *sink, uint32_t number, uint32_t link, uint8_t code,
+                      struct rrmp_view text)
 {
     struct sink_item *item = sink_item_at(sink, number);
-    bool is_told = sink_work_of(sink, item)->is_preempted;
+    bool is_known = sink_work_of(sink, item)->is_preempted;
+    bool has_hope = item->had_image && (!item->suspect_sent || item->is_image_open);
     uint64_t until_ns = SINK_PREEMPTED_NS + md_splitmix64(&sink->random) % SINK_PREEMPTED_NS;
 
     sink_item_refuse_at(sink, number, link, until_ns);
     sink_item_leave(sink, number, 0);
-    sink->stats.preempted += !is_told;
-    if (!is_told) {
+    sink->stats.preempted += code == RRMP_CODE_PREEMPTED;
+    if (!is_known || has_hope) {
         item->suspect_sent = item->had_image;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_PREEMPTED, text);
     }
-    sink_work_take(sink, number)->is_preempted = true;
+    struct sink_work *work = sink_work_take(sink, number);
+    work->is_preempted = true;
+    work->preempted_link = link;
     item->is_wait_told = true;
     sink_item_place(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
 }
@@ -174,7 +179,7 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
         sink_item_lost(sink, number, RRMP_CODE_NONE);
         return;
     }
-    preempted(sink, number, link, none);
+    preempted(sink, number, link, RRMP_CODE_PREEMPTED, none);
 }
 
 /* An item that is asked for again and again is refused as often; consumers are told once. */
@@ -189,6 +194,26 @@ static void tell_wait(struct rrmp_sink *sink, uint32_t number, uint8_t state,
         sink_item_tell(sink, number, state, refuse->code, refuse->text);
 }
 
+/* It was closed to make room, or there is none yet. What else a source may say of a preempted item
+ * is about the item: it is not there. */
+static bool lacks_room(const struct sink_work *work, const struct rrmp_refuse *refuse)
+{
+    return refuse->code == RRMP_CODE_PREEMPTED ||
+           (work->is_preempted && refuse->code == RRMP_CODE_TOO_MANY_ITEMS);
+}
+
+/* Another source than `link` may have room for it again. */
+static bool waits_elsewhere(const struct rrmp_sink *sink, const struct sink_item *item,
+                            uint32_t link)
+{
+    const struct sink_work *work = sink_work_of(sink, item);
+    const struct sink_wish wish = sink_wish_of(sink, item);
+
+    return work->is_preempted && work->preempted_link != link &&
+           sink_wish_is_refused_at(sink, &wish, work->preempted_link) &&
+           sink_link_usable(sink, &wish, work->preempted_link);
+}
+
 /* Not here: another instance, or, when all that could have said so, nowhere. */
 static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
 {
@@ -196,10 +221,13 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
     bool is_about_item = refuse->code != RRMP_CODE_NONE;
     bool is_up = false;
 
-    if (refuse->code == RRMP_CODE_PREEMPTED || sink_work_of(sink, item)->is_preempted) {
-        preempted(sink, number, item->link, refuse->text);
+    if (lacks_room(sink_work_of(sink, item), refuse)) {
+        preempted(sink, number, item->link, refuse->code, refuse->text);
         return;
     }
+    bool may_end = is_about_item && !waits_elsewhere(sink, item, item->link);
+    if (may_end)
+        sink_work_take(sink, number)->is_preempted = false;
     sink_item_refuse_at(sink, number, item->link,
                         is_about_item ? SINK_REFUSED_NS : SINK_REFUSED_SHORT_NS);
     if (item->had_image && !item->suspect_sent) {
@@ -210,7 +238,7 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
     for (uint32_t n = sink->services[item->service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next)
         is_up = is_up || sink_link_usable(sink, NULL, n);
-    if (sink_link_choose(sink, item) == MD_NIL && is_up && is_about_item) {
+    if (sink_link_choose(sink, item) == MD_NIL && is_up && may_end) {
         sink_item_end(sink, number, RRMP_STATE_CLOSED, refuse->code, 0, refuse->text);
         return;
     }

@@ -260,6 +260,60 @@ static void a_consumer_that_is_not_permitted_raises_nothing(void **state)
     end(pair);
 }
 
+/* Preempted before its image came; then one part of it came, and it was preempted again. */
+static void a_part_of_an_image_does_not_stay_good(void **state)
+{
+    struct pair *pair = start();
+    struct pair_client *c = pair_client(pair, 0);
+
+    (void)state;
+    pair->provider.answers = false;
+    for (int i = 0; i < LIMIT; i++)
+        ask(c, 5 + i, (const char *const[]){ "A", "B", "C", "D" }[i], 2, (uint16_t)(9 - i));
+    ask(c, 20, "E", 3, 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 8), "!");
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 20);
+    pair_pass(pair, 25 * PAIR_SEC);
+    pair->provider.parts = 2;
+    pair_say_image_part(&pair->provider, pair_item(pair, "D"), true, 0);
+    pair_settle(pair);
+    size_t heard = strlen(pair_heard(c, 8)); /* that no answer has come yet, too */
+    assert_string_equal(pair_heard(c, 8) + heard - 2, "!I");
+    ask(c, 21, "E", 3, 1);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 8) + heard, "!");
+    assert_int_equal(pair_stream(c, 8)->data_state, RWF_DATA_SUSPECT);
+    assert_int_equal(pair_stream(c, 8)->code, RWF_CODE_PREEMPTED);
+    assert_int_equal(preempted(pair), 2);
+    end(pair);
+}
+
+/* The same of an item that was fine before. */
+static void a_part_of_another_image_does_not_stay_good(void **state)
+{
+    struct pair *pair = start();
+    struct pair_client *c = fill(pair);
+
+    (void)state;
+    ask(c, 20, "E", 3, 1);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 7), "I!");
+    pair->provider.answers = false;
+    p2ps_client_close(pair->sink, pair->now_ns, c->id, 20);
+    pair_pass(pair, 25 * PAIR_SEC);
+    pair->provider.parts = 2;
+    pair_say_image_part(&pair->provider, pair_item(pair, "C"), true, 0);
+    pair_settle(pair);
+    size_t heard = strlen(pair_heard(c, 7));
+    assert_int_equal(pair_stream(c, 7)->data_state, RWF_DATA_OK);
+    ask(c, 21, "E", 3, 1);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 7) + heard, "!");
+    assert_int_equal(pair_stream(c, 7)->code, RWF_CODE_PREEMPTED);
+    end(pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -272,6 +326,8 @@ int main(void)
         cmocka_unit_test(a_consumer_lowers_no_item_of_another),
         cmocka_unit_test(a_consumer_that_joins_raises_the_item),
         cmocka_unit_test(a_consumer_that_is_not_permitted_raises_nothing),
+        cmocka_unit_test(a_part_of_an_image_does_not_stay_good),
+        cmocka_unit_test(a_part_of_another_image_does_not_stay_good),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

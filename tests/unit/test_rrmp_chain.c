@@ -13,6 +13,7 @@
 #include "rrmp/key.h"
 #include "rrmp/sink.h"
 #include "rrmp/source.h"
+#include "state.h"
 
 #define MS       1000000ull
 #define SEC      1000000000ull
@@ -561,6 +562,80 @@ static void what_waits_where_its_service_is_down_goes_to_who_comes_with_it(void 
     assert_string_equal(chain->log[0], "I=!");
     assert_true(rrmp_sink_item_info(chain->sinks[0], chain->item[0], &info));
     assert_true(rrmp_sink_instance_is(chain->sinks[0], info.instance, 2, 1));
+    rrmp_source_destroy(other);
+    free(line);
+}
+
+/* The source is asked for the item, and ends it, not bound, for this reason. */
+static void ends_here(struct chain *chain, uint8_t code)
+{
+    const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
+                                        .code = code,
+                                        .scope = RRMP_REFUSE_NOT_HERE };
+
+    for (int i = 0; i < 200 && chain->wanted == RRMP_ITEM_NONE; i++)
+        pass(chain, 100 * MS);
+    assert_int_not_equal(chain->wanted, RRMP_ITEM_NONE);
+    rrmp_source_item_close(chain->source, chain->now_ns, chain->wanted, &ending);
+    chain->wanted = RRMP_ITEM_NONE;
+    from_source(chain, 0);
+}
+
+static void a_preempted_item_that_is_not_there_any_more_ends(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    ends_here(chain, RRMP_CODE_PREEMPTED);
+    assert_string_equal(chain->log[0], "!");
+    ends_here(chain, RRMP_CODE_TOO_MANY_ITEMS);
+    assert_string_equal(chain->log[0], "!");
+    ends_here(chain, RRMP_CODE_NOT_FOUND);
+    assert_string_equal(chain->log[0], "!X");
+    assert_int_equal(rrmp_sink_stats(chain->sinks[0])->preempted, 1);
+}
+
+/* The second instance does not have it: the first may have room for it again. */
+static void a_preempted_item_waits_for_the_source_that_had_it(void **state)
+{
+    struct chain *chain = *state;
+    struct line *line = calloc(1, sizeof(*line));
+    struct rrmp_source *other;
+    struct rrmp_source_event event;
+    struct rrmp_sink_item info;
+    const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
+                                        .code = RRMP_CODE_NOT_FOUND,
+                                        .scope = RRMP_REFUSE_NOT_HERE };
+
+    assert_non_null(line);
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    another_comes(chain, line, &other);
+    line->count = 0;
+    ends_here(chain, RRMP_CODE_PREEMPTED);
+    sinks_tick(chain);
+    assert_true(rrmp_sink_item_info(chain->sinks[0], chain->item[0], &info));
+    assert_true(rrmp_sink_instance_is(chain->sinks[0], info.instance, 2, 1));
+    for (size_t i = 0; i < chain->from_sink[0].count; i++) {
+        const struct backbone_event message = message_of(&chain->from_sink[0], i, 10);
+        rrmp_source_input(other, chain->now_ns, &message, 1);
+    }
+    chain->from_sink[0].count = 0;
+    assert_int_equal(rrmp_source_event(other, &event, 1), 1);
+    assert_int_equal(event.kind, RRMP_SOURCE_WANTED);
+    rrmp_source_item_close(other, chain->now_ns, event.item, &ending);
+    for (size_t i = 0; i < line->count; i++) {
+        const struct backbone_event message = message_of(line, i, 2);
+        rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1);
+        sink_take(chain, 0);
+    }
+    assert_string_equal(chain->log[0], "!");
+    chain->answers = true;
+    pass(chain, 12 * SEC);
+    assert_string_equal(chain->log[0], "!I=");
     rrmp_source_destroy(other);
     free(line);
 }
@@ -1219,6 +1294,8 @@ int main(void)
                                         setup_unicast, teardown),
         TEST(an_image_gives_way_to_ticks_but_not_for_ever),
         TEST(an_image_does_not_go_ahead_of_its_service),
+        TEST(a_preempted_item_that_is_not_there_any_more_ends),
+        TEST(a_preempted_item_waits_for_the_source_that_had_it),
         TEST(what_waits_where_its_service_is_down_goes_to_who_comes_with_it),
         TEST(that_a_service_is_up_keeps_its_place_when_the_ring_is_full),
         cmocka_unit_test_setup_teardown(what_comes_between_bind_and_unicast_image_is_held,
