@@ -62,6 +62,7 @@ struct p2ps_slow {
     uint64_t merged;
     uint64_t worst_lag_ns;
     uint64_t lost;
+    uint64_t doomed_behind;         /* so many items were behind when it was decided to cut it */
     uint32_t reasons[P2PS_REASONS]; /* it was told; they saturate */
     struct p2ps_entries_list waiting;
     struct p2ps_entries_list idle;

@@ -93,10 +93,14 @@ void p2ps_client_doom_unknown(struct p2ps_core *core, uint32_t client)
 void p2ps_client_bound(struct p2ps_core *core, uint32_t client)
 {
     const struct p2ps_client *c = &core->clients[client];
+    struct p2ps_slow *slow = p2ps_backlog_of(core, client);
+    uint64_t behind = c->owed_count + (uint64_t)slow->waiting.count;
 
-    if (c->owed_count + p2ps_backlog_of(core, client)->waiting.count > core->config.conflate_max &&
-        !(c->front->has_ceiling && c->front->has_ceiling(c->self)))
-        doom(core, client, P2PS_DOOM_BEHIND);
+    if (behind <= core->config.conflate_max || c->closing ||
+        (c->front->has_ceiling && c->front->has_ceiling(c->self)))
+        return;
+    slow->doomed_behind = behind;
+    doom(core, client, P2PS_DOOM_BEHIND);
 }
 
 void p2ps_client_touch(struct p2ps_core *core, uint32_t client)

@@ -90,7 +90,6 @@ static void cut_slow(struct p2ps_core *core, uint32_t client, const char *why)
 static void cut_doomed(struct p2ps_core *core, uint32_t client)
 {
     const struct p2ps_client *c = &core->clients[client];
-    uint64_t behind = c->owed_count + (uint64_t)p2ps_backlog_of(core, client)->waiting.count;
     char why[96];
 
     switch ((enum p2ps_doom)c->closing) {
@@ -101,7 +100,8 @@ static void cut_doomed(struct p2ps_core *core, uint32_t client)
         break;
     case P2PS_DOOM_BEHIND:
         snprintf(why, sizeof(why), "%llu items are behind, conflateMax is %u",
-                 (unsigned long long)behind, core->config.conflate_max);
+                 (unsigned long long)p2ps_backlog_of(core, client)->doomed_behind,
+                 core->config.conflate_max);
         cut_slow(core, client, why);
         break;
     case P2PS_DOOM_NO_MEMORY:

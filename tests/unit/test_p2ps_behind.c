@@ -318,6 +318,57 @@ static void too_many_items_behind_is_the_end(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->mounts_cut_slow, 1);
 }
 
+/* All that the provider has said goes to p2ps at once. */
+static void deliver_in_one_batch(struct pair *pair)
+{
+    struct backbone_event events[16];
+    size_t count;
+
+    pair_provider_turn(&pair->provider);
+    srcdist_core_settle(pair->source, pair->now_ns);
+    count = pair->down.count;
+    assert_true(count <= 16);
+    for (size_t i = 0; i < count; i++)
+        events[i] = (struct backbone_event){
+            .type = BACKBONE_MESSAGE,
+            .session = pair_session(pair),
+            .src_port = 1,
+            .topic = pair->down.sent[i].target.topic,
+            .bytes = pair->down.sent[i].bytes,
+            .length = (uint32_t)pair->down.sent[i].length,
+        };
+    pair->down.count = 0;
+    p2ps_core_backbone(pair->sink, pair->network, pair->now_ns, events, count);
+}
+
+static void who_is_cut_is_told_how_many_were_behind_when_it_was_decided(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    char name[16];
+
+    for (int32_t i = 0; i < 9; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_open(c, 5 + i, name);
+    }
+    room(c, 0, 10);
+    for (int i = 0; i < 8; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_update(pair, name);
+    }
+    pair_settle(pair);
+    room(c, 5, 10); /* for the ends of two streams, which are behind no longer then */
+    pair_update(pair, "I8.N");
+    for (int i = 0; i < 2; i++) {
+        snprintf(name, sizeof(name), "I%d.N", i);
+        pair_say_status(&pair->provider, pair_item(pair, name), RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                        RWF_CODE_NONE);
+    }
+    deliver_in_one_batch(pair);
+    assert_true(c->closed);
+    assert_non_null(strstr(c->reason, "9 items are behind, conflateMax is 8, "));
+}
+
 static void who_does_not_read_its_answers_is_cut_and_told_why(void **state)
 {
     struct pair *pair = *state;
@@ -569,6 +620,7 @@ int main(void)
         TEST(real_time_is_told_when_the_item_is_fine_again),
         TEST(a_client_that_is_behind_is_told_the_state_of_a_group_it_does_not_know),
         TEST(too_many_items_behind_is_the_end),
+        TEST(who_is_cut_is_told_how_many_were_behind_when_it_was_decided),
         TEST(who_does_not_read_its_answers_is_cut_and_told_why),
         TEST(too_many_items_behind_a_ceiling_are_merged),
         TEST(the_most_of_an_output_is_of_one_unit),
