@@ -31,6 +31,7 @@
 #define PATH_SILENCE_NS  (3500 * RRCP_MS)
 #define GROUP_SILENCE_NS (5 * RRCP_S)
 #define USELESS_LEAST    64
+#define HASH_DIGITS      8u /* of a name that is too long */
 
 /* ---- create ------------------------------------------------------------------------------- */
 
@@ -48,23 +49,31 @@ static int parts_init(struct rrcp *r)
 }
 
 /* The name that goes out. In a mesh an answer to a challenge has our address, too, and may not be
- * longer than the challenge: of a long name the end of the host is left out. */
+ * longer than the challenge: of a long name the end of the host is left out, and a hash of the
+ * whole name stands there, so that names that begin alike are not one. */
 static void copy_name(char *out, const struct rrcp_config *config)
 {
     const char *name = config->node;
     size_t length = strlen(name);
     size_t room = RRCP_NODE_NAME_MAX;
     size_t tail = 0; /* ".instance.rrcpd" */
+    uint32_t hash = rrcp_network_id(name);
 
     if (config->mesh.is_on)
         room = MESH_NAME_MAX(config->mesh.self.length);
-    for (int dots = 0; length > room && dots < 2 && tail < length; tail++)
+    if (length <= room) {
+        memcpy(out, name, length);
+        return;
+    }
+    for (int dots = 0; dots < 2 && tail < length; tail++)
         dots += name[length - 1 - tail] == '.';
-    if (length > room && tail >= room)
+    if (tail + HASH_DIGITS > room)
         tail = 0;
-    memcpy(out, name, length > room ? room - tail : length);
-    if (length > room)
-        memcpy(out + room - tail, name + length - tail, tail);
+    size_t host = room - tail - HASH_DIGITS;
+    memcpy(out, name, host);
+    for (uint32_t i = 0; i < HASH_DIGITS; i++)
+        out[host + i] = "0123456789abcdef"[hash >> (28 - 4 * i) & 15];
+    memcpy(out + host + HASH_DIGITS, name + length - tail, tail);
 }
 
 int rrcp_create(const struct rrcp_config *config, const struct rrcp_env *env, struct rrcp **out)

@@ -218,6 +218,17 @@ static uint32_t answer_of(const char *node, uint8_t address_length, char said[65
     return length;
 }
 
+/* What is cut off a long name is said as 8 digits. */
+static void assert_said(const char *said, const char *host, const char *tail)
+{
+    size_t at = strlen(host);
+
+    assert_int_equal(strlen(said), at + 8 + strlen(tail));
+    assert_memory_equal(said, host, at);
+    assert_int_equal(strspn(said + at, "0123456789abcdef"), 8);
+    assert_string_equal(said + at + 8, tail);
+}
+
 static void no_answer_is_longer_than_its_question(void **state)
 {
     static const char node[] = "a-host-of-a-cloud.eu-west-1.compute.internal.zone-12.1.rrcpd";
@@ -229,11 +240,30 @@ static void no_answer_is_longer_than_its_question(void **state)
     assert_int_equal(answer_of("host.1.rrcpd", 6, said), 64 + 12 + 18 + 8);
     assert_string_equal(said, "host.1.rrcpd");
     assert_int_equal(answer_of(node, 6, said), 146);
-    assert_string_equal(said, "a-host-of-a-cloud.eu-west-1.compute.internal.zon.1.rrcpd");
+    assert_said(said, "a-host-of-a-cloud.eu-west-1.compute.inte", ".1.rrcpd");
     assert_int_equal(answer_of(node, 22, said), 146);
-    assert_string_equal(said, "a-host-of-a-cloud.eu-west-1.comp.1.rrcpd");
+    assert_said(said, "a-host-of-a-cloud.eu-wes", ".1.rrcpd");
     assert_int_equal(answer_of(whole, 22, said), 146);
-    assert_string_equal(said, "a-name-of-64-bytes-without-a-single-dot-");
+    assert_said(said, "a-name-of-64-bytes-without-a-sin", "");
+}
+
+static void long_names_that_begin_alike_are_told_apart(void **state)
+{
+    static const char *const nodes[] = {
+        "a-host-of-a-cloud.eu-west-1.compute.internal.zone-12.1.rrcpd",
+        "a-host-of-a-cloud.eu-west-1.compute.internal.zone-13.1.rrcpd",
+        "a-host-of-a-cloud.eu-west-1.compute.internal.zone-12.2.rrcpd",
+    };
+    char said[3][65];
+
+    (void)state;
+    now = 100 * SECOND;
+    for (unsigned bytes = 6; bytes <= 22; bytes += 16)
+        for (int i = 0; i < 3; i++) {
+            answer_of(nodes[i], (uint8_t)bytes, said[i]);
+            for (int k = 0; k < i; k++)
+                assert_string_not_equal(said[i], said[k]);
+        }
 }
 
 /* ---- a seed whose address others claim ------------------------------------------------------ */
@@ -305,6 +335,7 @@ int main(void)
         cmocka_unit_test(a_stale_address_makes_room_for_one_that_a_peer_names_now),
         cmocka_unit_test(addresses_named_in_one_breath_do_not_push_each_other_out),
         cmocka_unit_test(no_answer_is_longer_than_its_question),
+        cmocka_unit_test(long_names_that_begin_alike_are_told_apart),
         cmocka_unit_test(others_that_claim_the_address_of_a_seed_do_not_keep_it_out),
     };
 
