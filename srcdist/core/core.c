@@ -154,7 +154,7 @@ void srcdist_core_destroy(struct srcdist_core *core)
     srcdist_rates_review_fini(core);
     srcdist_rates_destroy(core);
     srcdist_replay_destroy(core);
-    free(core->resumes);
+    srcdist_resumes_destroy(core);
     cache_destroy(core->cache);
     cache_ripples_destroy(core->ripples);
     srcdist_marketfeed_destroy(core);

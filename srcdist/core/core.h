@@ -161,6 +161,7 @@ struct srcdist_core_config {
     uint64_t pending_bytes_max;    /* of updates that are being merged, 0: 64 MiB */
     uint64_t replay_ns;            /* replayTime, 0: 8 s */
     uint64_t replay_bytes;         /* replayBytes, 0: 256 MiB */
+    uint32_t resume_limit;         /* p2ps and items that wait to go on here, 0: 16384 */
 };
 
 struct srcdist_core_stats {

@@ -21,7 +21,6 @@
 #define SRCDIST_SECRET_MAX        256
 #define SRCDIST_SITE_MAX          32 /* of a siteName */
 #define SRCDIST_DELAYS            16
-#define SRCDIST_RESUMES_MAX       16384u
 
 /* ---- providers ---- */
 
@@ -327,10 +326,9 @@ struct srcdist_core {
     uint64_t secret;              /* of tables whose keys providers choose */
     struct srcdist_tale tales[SRCDIST_TALES];
     struct cache *cache;
-    struct srcdist_rates *rates;    /* NULL: everything goes out as it comes */
-    struct srcdist_replay *replay;  /* NULL: no item is followed */
-    struct srcdist_resume *resumes; /* p2ps that wait to go on here */
-    uint32_t resume_count;
+    struct srcdist_rates *rates;     /* NULL: everything goes out as it comes */
+    struct srcdist_replay *replay;   /* NULL: no item is followed */
+    struct srcdist_resumes *resumes; /* p2ps that wait to go on here; NULL: none ever did */
     struct srcdist_delay *delays[SRCDIST_DELAYS];
     unsigned delay_count;
     uint64_t wall_offset_ns; /* of the wall clock */

@@ -27,7 +27,7 @@ struct srcdist_kept {
 /* The part of an item that is followed. */
 struct srcdist_followed {
     uint32_t next_free;
-    uint32_t waiting;   /* requesters that wait for an answer */
+    uint32_t waiting;   /* the newest requester that waits for an answer (resume.c), 0: none */
     uint64_t needed_ns; /* when there was a standby, or one that waited, for the last time */
     struct srcdist_kept *last;
     uint64_t last_serial;

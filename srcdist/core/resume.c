@@ -13,14 +13,20 @@
 #include "rrmp/key.h"
 #include "tell.h"
 
-#define WAIT_NS  2000000000ull /* for a p2ps that is ahead */
-#define AGAIN_NS 1000000ull    /* it is looked at again, or the backbone had no room */
+#define WAIT_NS    2000000000ull /* for a p2ps that is ahead, or for room, when it is its turn */
+#define AGAIN_NS   1000000ull    /* it is looked at again, or the backbone had no room */
+#define LIMIT      16384u
+#define REQUESTERS 256u
 
-/* A p2ps that waits for its answer. */
+/* A p2ps that waits for its answer. Others are named by their number; 0: none. */
 struct srcdist_resume {
+    uint32_t before, after; /* in the order of their questions; 0 is head and tail */
+    uint32_t older;         /* the next one that waits for the same item */
+    uint32_t requester;
     uint32_t item;
     bool is_bound;
-    uint64_t until_ns;
+    uint64_t behind_ns; /* it is waited for our provider until then; 0: it was not its turn yet */
+    uint64_t full_ns;   /* the same for room on the backbone */
     struct rrmp_position position;
     struct rrmp_reply reply;
     struct rrmp_replay_to to;  /* once it is bound: */
@@ -29,7 +35,28 @@ struct srcdist_resume {
     uint64_t last_serial; /* up to this one */
 };
 
-enum answer { ANSWER_LATER, ANSWER_DONE, ANSWER_IMAGE };
+struct requester {
+    uint64_t session;
+    uint16_t port;
+    uint32_t count; /* of its places */
+};
+
+struct srcdist_resumes {
+    uint32_t limit;
+    uint32_t count;
+    uint32_t high; /* places that were ever taken */
+    uint32_t free; /* linked by `after` */
+    uint32_t last_requester;
+    struct requester requesters[REQUESTERS];
+    struct srcdist_resume waiting[]; /* the first is no place */
+};
+
+enum answer {
+    ANSWER_LATER,
+    ANSWER_FULL, /* later, and nobody else can be answered now */
+    ANSWER_DONE,
+    ANSWER_IMAGE,
+};
 
 /* ---- why not ---- */
 
@@ -41,7 +68,7 @@ static enum answer refuse(struct srcdist_core *core, const struct srcdist_resume
         [SRCDIST_UNALIGNED_TOO_OLD] = "what it has missed is not kept any more",
         [SRCDIST_UNALIGNED_OTHER] = "the messages of both providers are not equal",
         [SRCDIST_UNALIGNED_BEHIND] = "the provider here is more than 2 s behind",
-        [SRCDIST_UNALIGNED_FULL] = "too many wait",
+        [SRCDIST_UNALIGNED_FULL] = "too many wait, or the backbone had no room for 2 s",
     };
     struct rrmp_source_item info;
     struct rrmp_view name = { .bytes = NULL, .length = 0 };
@@ -99,6 +126,20 @@ static bool is_ready(const struct srcdist_core *core, uint32_t item)
            !it->is_in_parts;
 }
 
+/* Sets when patience ends, if it begins now. */
+static bool has_time(const struct srcdist_core *core, uint64_t *until_ns)
+{
+    if (*until_ns == 0)
+        *until_ns = core->now_ns + WAIT_NS;
+    return core->now_ns < *until_ns;
+}
+
+static enum answer full(struct srcdist_core *core, struct srcdist_resume *resume)
+{
+    return has_time(core, &resume->full_ns) ? ANSWER_FULL
+                                            : refuse(core, resume, SRCDIST_UNALIGNED_FULL);
+}
+
 static enum answer bind(struct srcdist_core *core, struct srcdist_resume *resume)
 {
     enum srcdist_unaligned why;
@@ -106,20 +147,19 @@ static enum answer bind(struct srcdist_core *core, struct srcdist_resume *resume
     if (!is_ready(core, resume->item))
         return refuse(core, resume, SRCDIST_UNALIGNED_NOT_READY);
     if (srcdist_rate_flush(core, resume->item) != MD_OK)
-        return ANSWER_LATER;
+        return full(core, resume);
     const struct srcdist_followed *followed = srcdist_replay_of(core, resume->item);
     if (followed->position.is_known &&
         rrmp_position_is_after(&resume->position, &followed->position)) {
-        bool has_time = core->now_ns < resume->until_ns && !followed->position.is_broken;
-        return has_time ? ANSWER_LATER : refuse(core, resume, SRCDIST_UNALIGNED_BEHIND);
+        bool may_wait = has_time(core, &resume->behind_ns) && !followed->position.is_broken;
+        return may_wait ? ANSWER_LATER : refuse(core, resume, SRCDIST_UNALIGNED_BEHIND);
     }
     if (!find(core, followed, resume, &why))
         return refuse(core, resume, why);
     int err = rrmp_source_resume_begin(core->source, core->now_ns, resume->item, &resume->reply,
                                        &resume->to);
     if (err == MD_ERR_FULL)
-        return core->now_ns < resume->until_ns ? ANSWER_LATER
-                                               : refuse(core, resume, SRCDIST_UNALIGNED_FULL);
+        return full(core, resume);
     if (err != MD_OK)
         return ANSWER_DONE; /* it is not wanted any more */
     resume->is_bound = true;
@@ -155,7 +195,7 @@ static enum answer replay(struct srcdist_core *core, struct srcdist_resume *resu
         size_t length = kept ? kept->length : 0;
         int err = rrmp_source_replay_begin(core->source, &resume->to, flags, length, &room);
         if (err == MD_ERR_FULL)
-            return ANSWER_LATER;
+            return ANSWER_FULL;
         if (err != MD_OK)
             return ANSWER_DONE;
         if (length > 0)
@@ -174,11 +214,113 @@ static enum answer replay(struct srcdist_core *core, struct srcdist_resume *resu
 
 /* ---- those that wait ---- */
 
+static struct srcdist_resumes *create(const struct srcdist_core *core)
+{
+    uint32_t limit = core->config.resume_limit ? core->config.resume_limit : LIMIT;
+    struct srcdist_resumes *all =
+        malloc(sizeof(*all) + (limit + 1) * sizeof(struct srcdist_resume));
+
+    if (!all)
+        return NULL;
+    memset(all, 0, sizeof(*all) + sizeof(struct srcdist_resume));
+    all->limit = limit;
+    return all;
+}
+
+/* NULL: there are too many requesters. */
+static struct requester *requester_of(struct srcdist_resumes *all, const struct rrmp_reply *reply)
+{
+    struct requester *unused = NULL;
+
+    for (uint32_t i = 0; i < REQUESTERS; i++) {
+        struct requester *one = &all->requesters[(all->last_requester + i) % REQUESTERS];
+        if (one->count == 0) {
+            unused = unused ? unused : one;
+        } else if (one->session == reply->session && one->port == reply->port) {
+            all->last_requester = (uint32_t)(one - all->requesters);
+            return one;
+        }
+    }
+    if (unused) {
+        *unused = (struct requester){ .session = reply->session, .port = reply->port };
+        all->last_requester = (uint32_t)(unused - all->requesters);
+    }
+    return unused;
+}
+
+/* The number of a place for the question; 0: there is none. */
+static uint32_t place_take(struct srcdist_core *core, const struct srcdist_resume *resume)
+{
+    struct srcdist_resumes *all = core->resumes ? core->resumes : create(core);
+
+    core->resumes = all;
+    if (!all)
+        return 0;
+    struct requester *requester = requester_of(all, &resume->reply);
+    if (!requester || requester->count >= all->limit - all->count)
+        return 0;
+    uint32_t number = all->free ? all->free : ++all->high;
+    struct srcdist_resume *place = &all->waiting[number];
+    struct srcdist_followed *followed = srcdist_replay_of(core, resume->item);
+    if (all->free)
+        all->free = place->after;
+    *place = *resume;
+    place->requester = (uint32_t)(requester - all->requesters);
+    place->before = all->waiting[0].before;
+    place->after = 0;
+    place->older = followed->waiting;
+    all->waiting[place->before].after = number;
+    all->waiting[0].before = number;
+    followed->waiting = number;
+    requester->count++;
+    all->count++;
+    return number;
+}
+
+static void place_give(struct srcdist_core *core, uint32_t number)
+{
+    struct srcdist_resumes *all = core->resumes;
+    struct srcdist_resume *place = &all->waiting[number];
+    uint32_t *link = &srcdist_replay_of(core, place->item)->waiting;
+
+    while (*link != number)
+        link = &all->waiting[*link].older;
+    *link = place->older;
+    all->waiting[place->before].after = place->after;
+    all->waiting[place->after].before = place->before;
+    all->requesters[place->requester].count--;
+    all->count--;
+    place->after = all->free;
+    all->free = number;
+}
+
+/* The place of a requester that has asked for the item before; NULL: it has none. */
+static struct srcdist_resume *place_of(struct srcdist_core *core, uint32_t item,
+                                       const struct rrmp_reply *reply)
+{
+    for (uint32_t n = srcdist_replay_of(core, item)->waiting; n != 0;
+         n = core->resumes->waiting[n].older) {
+        struct srcdist_resume *place = &core->resumes->waiting[n];
+        if (place->reply.session == reply->session && place->reply.port == reply->port)
+            return place;
+    }
+    return NULL;
+}
+
+/* A new question in place of one that is not answered yet, or not to the end. */
+static void ask_anew(struct srcdist_resume *place, const struct rrmp_source_event *event)
+{
+    place->position = event->position;
+    place->reply = event->reply;
+    place->is_bound = false;
+    place->behind_ns = place->full_ns = 0;
+    place->next = NULL;
+}
+
 void srcdist_resume_event(struct srcdist_core *core, const struct rrmp_source_event *event)
 {
     struct srcdist_resume resume = {
         .item = event->item,
-        .until_ns = core->now_ns + WAIT_NS,
         .position = event->position,
         .reply = event->reply,
     };
@@ -189,59 +331,46 @@ void srcdist_resume_event(struct srcdist_core *core, const struct rrmp_source_ev
         refuse(core, &resume, SRCDIST_UNALIGNED_NOT_READY);
         return;
     }
-    if (core->resume_count == SRCDIST_RESUMES_MAX) {
+    struct srcdist_resume *place = place_of(core, event->item, &event->reply);
+    if (place)
+        ask_anew(place, event);
+    else if (place_take(core, &resume) == 0) /* else the turn settles all that came in it */
         refuse(core, &resume, SRCDIST_UNALIGNED_FULL);
-        return;
-    }
-    if (!core->resumes)
-        core->resumes = malloc(SRCDIST_RESUMES_MAX * sizeof(*core->resumes));
-    if (!core->resumes) {
-        refuse(core, &resume, SRCDIST_UNALIGNED_FULL);
-        return;
-    }
-    srcdist_replay_of(core, event->item)->waiting++;
-    core->resumes[core->resume_count++] = resume; /* the turn settles all that came in it */
 }
 
 void srcdist_resume_forget(struct srcdist_core *core, uint32_t item)
 {
-    uint32_t left = 0;
+    const struct srcdist_followed *followed = srcdist_replay_of(core, item);
 
-    for (uint32_t i = 0; i < core->resume_count; i++) {
-        if (core->resumes[i].item != item)
-            core->resumes[left++] = core->resumes[i];
-    }
-    core->resume_count = left;
+    while (followed && followed->waiting != 0)
+        place_give(core, followed->waiting);
 }
 
 void srcdist_resumes_pump(struct srcdist_core *core)
 {
-    uint32_t left = 0;
-    uint32_t count = core->resume_count;
-    bool is_full = false;
+    struct srcdist_resumes *all = core->resumes;
+    enum answer answer = ANSWER_LATER;
+    uint32_t after;
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct srcdist_resume *resume = &core->resumes[i];
-        enum answer answer = ANSWER_LATER;
+    /* One item after the other: a p2ps holds the news of each that is bound. */
+    for (uint32_t n = all ? all->waiting[0].after : 0; n != 0 && answer != ANSWER_FULL; n = after) {
+        struct srcdist_resume *resume = &all->waiting[n];
 
-        /* One item after the other: a p2ps holds the news of each that is bound. */
-        if (!resume->is_bound && !is_full)
-            answer = bind(core, resume);
-        if (resume->is_bound && !is_full)
+        after = resume->after;
+        answer = resume->is_bound ? ANSWER_LATER : bind(core, resume);
+        if (resume->is_bound)
             answer = replay(core, resume);
-        if (answer == ANSWER_LATER) {
-            is_full = is_full || resume->is_bound;
-            core->resumes[left++] = *resume;
-            continue;
-        }
-        struct srcdist_followed *followed = srcdist_replay_of(core, resume->item);
-        if (followed)
-            followed->waiting--;
+        if (answer == ANSWER_DONE || answer == ANSWER_IMAGE)
+            place_give(core, n);
     }
-    core->resume_count = left;
 }
 
 uint64_t srcdist_resumes_deadline(const struct srcdist_core *core)
 {
-    return core->resume_count > 0 ? core->now_ns + AGAIN_NS : UINT64_MAX;
+    return core->resumes && core->resumes->count > 0 ? core->now_ns + AGAIN_NS : UINT64_MAX;
+}
+
+void srcdist_resumes_destroy(struct srcdist_core *core)
+{
+    free(core->resumes);
 }

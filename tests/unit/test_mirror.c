@@ -501,6 +501,96 @@ static void a_place_that_is_named_twice_is_answered_twice(void **state)
     end(m);
 }
 
+/* Its backbone takes nothing for 2.2 s: the first of two items waits 2 s for room, and the patience
+ * of the other one begins then. */
+static void each_item_is_waited_for_when_it_is_its_turn(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+    const char *other = another_of_the_first(m, c);
+
+    (void)state;
+    ticks(m, 3);
+    for (int i = 0; i < 3; i++) {
+        pair_update(m->first, other);
+        pair_update(m->second, other);
+    }
+    settle(m);
+    m->second->down.is_full = true;
+    dies(m, m->first);
+    pass(m, 2200 * PAIR_MS);
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_FULL), 1);
+    m->second->down.is_full = false;
+    pass(m, 100 * PAIR_MS);
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_FULL), 1);
+    assert_int_equal(srcdist_core_stats(m->second->source)->resumed, 1);
+    assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+    assert_int_equal(pair_stream(c, 20 + atoi(other + 4))->data_state, RWF_DATA_OK);
+    end(m);
+}
+
+/* The answer to the first question would be dropped, since the second one has another id. */
+static void who_asks_again_while_it_waits_is_answered_once(void **state)
+{
+    const struct rrmp_sink_config sink = { .request_retry_ns = 500 * PAIR_MS };
+    struct mirror *m = start_as(true, true, sink, 0);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    tick_of(m, m->second);
+    m->second->down.is_full = true;
+    uint32_t resumes = m->pair[0].resumes;
+    dies(m, m->first);
+    pass(m, 800 * PAIR_MS);
+    assert_int_equal(m->pair[0].resumes - resumes, 2);
+    m->second->down.is_full = false;
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUU!US");
+    assert_int_equal(srcdist_core_stats(m->second->source)->resumed, 1);
+    assert_int_equal(srcdist_core_stats(m->second->source)->replayed, 1);
+    pass(m, 20 * PAIR_SEC); /* nobody waits any more */
+    assert_int_equal(srcdist_core_stats(m->second->source)->replay_items_now, 0);
+    end(m);
+}
+
+static void let_six_wait(struct srcdist_core_config *source)
+{
+    source->resume_limit = 6;
+}
+
+static void nobody_takes_all_places_of_those_that_wait(void **state)
+{
+    tune = let_six_wait;
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+    char name[16];
+
+    (void)state;
+    tune = NULL;
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "ITEM%d", i);
+        pair_open(c, 20 + i, name);
+    }
+    pass(m, 3 * PAIR_SEC);
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "ITEM%d", i);
+        pair_update(m->first, name); /* the mirror is behind with all of them */
+    }
+    settle(m);
+    uint64_t carried = rrmp_source_stats(srcdist_core_source(m->first->source))->bound_now;
+    assert_true(carried >= 5);
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    /* IBM.N goes on at once. A requester that has as many places as are left gets no more. */
+    uint64_t waits = carried - srcdist_core_stats(m->second->source)->resumed -
+                     refused(m, SRCDIST_UNALIGNED_FULL);
+    assert_int_equal(waits, 3);
+    pass(m, 3 * PAIR_SEC);
+    assert_int_equal(refused(m, SRCDIST_UNALIGNED_BEHIND), 3);
+    end(m);
+}
+
 /* Its provider goes and comes: the mirror has the item again, and it may go back. */
 static void a_provider_that_comes_back_is_the_mirror_from_then_on(void **state)
 {
@@ -795,6 +885,9 @@ int main(void)
         cmocka_unit_test(a_second_loss_during_the_switch_is_told),
         cmocka_unit_test(suspect_is_held_back_as_long_as_replays_come),
         cmocka_unit_test(a_place_that_is_named_twice_is_answered_twice),
+        cmocka_unit_test(each_item_is_waited_for_when_it_is_its_turn),
+        cmocka_unit_test(who_asks_again_while_it_waits_is_answered_once),
+        cmocka_unit_test(nobody_takes_all_places_of_those_that_wait),
         cmocka_unit_test(a_provider_that_comes_back_is_the_mirror_from_then_on),
         cmocka_unit_test(a_cold_mirror_asks_its_provider_when_it_is_needed),
         cmocka_unit_test(what_nobody_watches_any_more_is_closed_at_both),
