@@ -130,12 +130,12 @@ void sink_resume_begin(struct rrmp_sink *sink, uint32_t link)
     }
     if (!any)
         return;
+    /* One hold for all: items of an earlier loss wait for those of this one. */
+    if (sink->hold_ns == RRMP_NEVER)
+        sink->replay_ns = 0;
     sink->hold_item = 0;
-    if (sink->hold_ns != RRMP_NEVER)
-        return;
     sink->hold_ns = sink->now_ns + sink->config.resume_hold_ns;
     sink->hold_end_ns = sink->now_ns + HOLD_MOST * sink->config.resume_hold_ns;
-    sink->replay_ns = 0;
 }
 
 static void tell_suspect(struct rrmp_sink *sink, uint32_t number)

@@ -617,6 +617,38 @@ static void a_provider_that_comes_back_is_the_mirror_from_then_on(void **state)
     end(m);
 }
 
+/* The mirror of a mirror is lost while suspect is held back for the first loss. */
+static void a_second_loss_is_held_back_for_as_long_as_the_first(void **state)
+{
+    const struct rrmp_sink_config sink = { .resume_hold_ns = 20 * PAIR_SEC };
+    struct mirror *m = start_as(true, true, sink, 0);
+    struct pair_client *c = with_item(m);
+
+    (void)state;
+    ticks(m, 3);
+    pair_provider_goes(m->first);
+    pass(m, PAIR_SEC);
+    pair_provider_comes(m->first);
+    pass(m, 15 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "IUUU");
+    pair_item(m->first, "IBM.N")->counter = pair_item(m->second, "IBM.N")->counter;
+    pair_say_image(&m->first->provider, pair_item(m->first, "IBM.N"), false);
+    settle(m);
+    ticks(m, 1);
+    tick_of(m, m->second); /* the first one is behind */
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    pass(m, 3500 * PAIR_MS);
+    pair_provider_goes(m->second); /* 19.5 s after the first loss */
+    settle(m);
+    pass(m, 1500 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUUU");
+    tick_of(m, m->first);
+    tick_of(m, m->first);
+    pass(m, 100 * PAIR_MS);
+    assert_string_equal(pair_heard(c, 5), "IUUUUUU");
+    end(m);
+}
+
 static void a_cold_mirror_asks_its_provider_when_it_is_needed(void **state)
 {
     struct mirror *m = start(false);
@@ -888,6 +920,7 @@ int main(void)
         cmocka_unit_test(each_item_is_waited_for_when_it_is_its_turn),
         cmocka_unit_test(who_asks_again_while_it_waits_is_answered_once),
         cmocka_unit_test(nobody_takes_all_places_of_those_that_wait),
+        cmocka_unit_test(a_second_loss_is_held_back_for_as_long_as_the_first),
         cmocka_unit_test(a_provider_that_comes_back_is_the_mirror_from_then_on),
         cmocka_unit_test(a_cold_mirror_asks_its_provider_when_it_is_needed),
         cmocka_unit_test(what_nobody_watches_any_more_is_closed_at_both),
