@@ -354,7 +354,9 @@ struct rrmp_sink {
     uint64_t parked_check_ns;           /* each second: what is parked may have a place */
     uint64_t mirror_ns;                 /* when the next items are looked at */
     uint32_t mirror_item;               /* where that goes on */
-    uint64_t move_ns;                   /* when the next item may be moved */
+    bool move_waits;                    /* an item that was looked at waits to be moved */
+    uint64_t move_ns;                   /* up to when move_rate has given credit: */
+    uint64_t move_credit;               /* for moves, MOVE_COST each */
     struct sink_move moves[SINK_MOVES]; /* in order of their times */
     uint32_t move_head, move_tail;
     uint64_t hold_ns;     /* suspect is held back until then; RRMP_NEVER: of no item */

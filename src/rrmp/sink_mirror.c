@@ -20,7 +20,8 @@
 #define SWEEP_NS      20000000ull /* so many items in each of these */
 #define SWEEP_ITEMS   2000u
 #define SWEEP_SENDS   200u
-#define IDLE_NS       1000000000ull /* between two walks over all items */
+#define IDLE_NS       1000000000ull /* between two walks over all items, if none waits to move */
+#define MOVE_COST     1000000000ull /* of a move, in nanoseconds of a rate of one a second */
 #define SAY_AGAIN_NS  60000000000ull
 #define REFUSED_AGAIN 30000000000ull
 #define READY_NS      1000000000ull /* that a standby gets to open an item that will move there */
@@ -150,7 +151,7 @@ static void move_to_standby(struct rrmp_sink *sink, uint32_t number)
     static const struct rrmp_view none;
     struct sink_item *item = sink_item_at(sink, number);
 
-    sink->move_ns = sink->now_ns + 1000000000ull / sink->config.move_rate;
+    sink->move_credit -= MOVE_COST;
     sink->stats.moved++;
     if (!sink_move_begin(sink, number) && item->had_image) {
         item->suspect_sent = true;
@@ -170,23 +171,38 @@ static uint32_t due(struct rrmp_sink *sink, uint32_t number)
     if (!sink_item_exists(sink, number) || item->state != RRMP_SINK_LIVE || item->is_private ||
         item->is_snapshot || item->wants_image || item->is_image_open)
         return MD_NIL;
+    bool is_old = sink->now_ns - sink_work_of(sink, item)->standby_ns > SAY_AGAIN_NS;
     uint32_t goal = better(sink, item);
     if (goal != MD_NIL && item->standby != goal) {
         sink_mirror_drop(sink, number, true);
+        sink->move_waits = true;
         return goal;
     }
     if (goal != MD_NIL) {
         bool is_ready = sink->now_ns - sink_work_of(sink, item)->standby_ns >= READY_NS;
-        if (is_ready && sink->now_ns >= sink->move_ns && sink_event_room(sink) &&
-            sink_move_is_due(sink, number))
+        if (is_ready && sink_move_is_due(sink, number) && sink->move_credit >= MOVE_COST &&
+            sink_event_room(sink)) {
             move_to_standby(sink, number);
-        return MD_NIL;
+            return MD_NIL;
+        }
+        sink->move_waits = true;
+        return is_old ? goal : MD_NIL;
     }
     if (item->standby == MD_NIL)
         return choose(sink, item);
-    bool is_old = sink->now_ns - sink_work_of(sink, item)->standby_ns > SAY_AGAIN_NS;
     const struct sink_wish wish = sink_wish_of(sink, item);
     return is_old && sink_link_usable(sink, &wish, item->standby) ? item->standby : MD_NIL;
+}
+
+/* As many moves as move_rate allows since then, of a second at most. */
+static void earn_moves(struct rrmp_sink *sink)
+{
+    uint64_t most = (uint64_t)sink->config.move_rate * MOVE_COST;
+    uint64_t elapsed_ns = sink->now_ns - sink->move_ns;
+
+    sink->move_ns = sink->now_ns;
+    sink->move_credit += (elapsed_ns < MOVE_COST ? elapsed_ns : MOVE_COST) * sink->config.move_rate;
+    sink->move_credit = sink->move_credit < most ? sink->move_credit : most;
 }
 
 void sink_mirror_tick(struct rrmp_sink *sink)
@@ -198,6 +214,7 @@ void sink_mirror_tick(struct rrmp_sink *sink)
     sink->mirror_ns = sink->now_ns + IDLE_NS;
     if (!any_hot(sink) && !may_move(sink))
         return;
+    earn_moves(sink);
     for (uint32_t i = 0; i < SWEEP_ITEMS && sink->mirror_item < sink->items.high; i++) {
         uint32_t to = due(sink, sink->mirror_item);
         if (to != MD_NIL && (sent == SWEEP_SENDS || !say(sink, sink->mirror_item, to)))
@@ -205,10 +222,12 @@ void sink_mirror_tick(struct rrmp_sink *sink)
         sent += to != MD_NIL;
         sink->mirror_item++;
     }
-    if (sink->mirror_item < sink->items.high)
+    if (sink->mirror_item < sink->items.high || sink->move_waits)
         sink->mirror_ns = sink->now_ns + SWEEP_NS;
-    else
-        sink->mirror_item = 0;
+    if (sink->mirror_item < sink->items.high)
+        return;
+    sink->mirror_item = 0;
+    sink->move_waits = false;
 }
 
 uint64_t sink_mirror_deadline(const struct rrmp_sink *sink)

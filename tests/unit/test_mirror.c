@@ -804,6 +804,43 @@ static void a_source_that_appears_gets_its_share_when_asked_for(void **state)
     end(m);
 }
 
+/* How many of 40 items moved in the first `time_ns`, and in another half a minute. */
+static void moved_at(uint32_t rate, uint64_t time_ns, uint64_t moved[2])
+{
+    const struct rrmp_sink_config sink = { .rebalances = true, .move_rate = rate };
+    struct mirror *m = start_with(false, sink, 0);
+    struct pair_client *c = pair_client(&m->pair[0], 0);
+    const struct rrmp_sink_stats *stats = rrmp_sink_stats(p2ps_core_sink(m->pair[0].sink, 0));
+    char name[16];
+
+    pair_provider_goes(&m->pair[1]);
+    pass(m, PAIR_SEC);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "ITEM%d", i);
+        pair_open(c, 5 + i, name);
+    }
+    pass(m, PAIR_SEC);
+    pair_provider_comes(&m->pair[1]);
+    pass(m, time_ns);
+    moved[0] = stats->moved;
+    pass(m, 30 * PAIR_SEC);
+    moved[1] = stats->moved;
+    end(m);
+}
+
+static void items_move_at_the_rate_that_is_allowed(void **state)
+{
+    uint64_t fast[2], slow[2];
+
+    (void)state;
+    moved_at(100, 6 * PAIR_SEC, fast);
+    assert_true(fast[0] > 10);
+    assert_int_equal(fast[1], fast[0]); /* these were all */
+    moved_at(2, 6 * PAIR_SEC, slow);
+    assert_true(slow[0] > 4 && slow[0] <= 12);
+    assert_int_equal(slow[1], fast[0]);
+}
+
 /* ---- moves while both sources live ---- */
 
 /* Both are numbered; the first choice loses its provider and has it again. */
@@ -930,6 +967,7 @@ int main(void)
         cmocka_unit_test(items_go_back_to_the_first_choice),
         cmocka_unit_test(without_failback_items_stay_where_they_are),
         cmocka_unit_test(a_source_that_appears_gets_its_share_when_asked_for),
+        cmocka_unit_test(items_move_at_the_rate_that_is_allowed),
         cmocka_unit_test(a_move_is_not_seen_when_the_numbers_are_equal),
         cmocka_unit_test(a_move_brings_what_the_old_source_had_not_sent),
         cmocka_unit_test(an_item_at_rest_moves_with_an_image),
