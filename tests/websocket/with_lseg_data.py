@@ -5,7 +5,6 @@ The package comes from PyPI into BUILD/lseg-data the first time; where it cannot
 is skipped.
 """
 # SPDX-License-Identifier: Apache-2.0
-import fcntl
 import os
 import subprocess
 import sys
@@ -16,47 +15,17 @@ TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(TESTS, "system"))
 import chain_faults  # noqa: E402
 import conf_examples  # noqa: E402
+import pypi  # noqa: E402
 import serve  # noqa: E402
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 VERSION = "2.1.1"
-TRIES = 3
 INSIDE = "RMDS_LSEG_PYTHON"
 
 
 def python_with_it(build):
-    """The Python of an environment that has lseg-data; None: it cannot be had.
-
-    Several tests may ask at the same moment: one works, the others wait.
-    """
-    folder = os.path.join(build, "lseg-data")
-    os.makedirs(folder, exist_ok=True)
-    with open(os.path.join(folder, "lock"), "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        for _ in range(TRIES):
-            python = try_to_have_it(folder)
-            if python:
-                return python
-    return None
-
-
-def try_to_have_it(folder):
-    python = os.path.join(folder, "bin", "python3")
-    has_it = [python, "-c", "import lseg.data"]
-    if os.path.exists(python):
-        if subprocess.run(has_it, capture_output=True, check=False).returncode == 0:
-            return python
-    for words in ([sys.executable, "-m", "venv", folder],
-                  [python, "-m", "pip", "install", "-q", f"lseg-data=={VERSION}"]):
-        try:
-            done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
-        except (OSError, subprocess.TimeoutExpired) as error:
-            print(error)
-            return None
-        if done.returncode != 0:
-            print(done.stdout, done.stderr)
-            return None
-    return python
+    """The Python of an environment that has lseg-data; None: it cannot be had."""
+    return pypi.python_with(os.path.join(build, "lseg-data"), f"lseg-data=={VERSION}", "lseg.data")
 
 
 def run_client(system, run, python, items, folder):

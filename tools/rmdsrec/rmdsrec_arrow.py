@@ -167,5 +167,16 @@ def main():
     return code
 
 
+def run():
+    """Ends at once: a thread of Arrow that waits for the export aborts a Python that winds up."""
+    try:
+        code = main()
+    except SystemExit as end:
+        code = end.code or 0
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    run()
