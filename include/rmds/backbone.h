@@ -55,7 +55,7 @@ struct rmds_backbone_options {
     const char *instance; /* of the rrcpd; "1" */
     const char *run_dir;  /* "/run/rmds" */
     const char *name;     /* what the operator sees; at most 63 bytes; "application" */
-    uint32_t ring_bytes;  /* of the ring towards rrcpd, a power of two; 4 MiB */
+    uint32_t ring_bytes;  /* of the ring towards rrcpd, a power of two from 64 KiB on; 4 MiB */
     uint32_t item_limit;  /* items open at once; 1,000,000 */
     void *owner;          /* first argument of the callbacks below */
     /* The application is on the backbone, or no longer: rrcpd is not there, has ended, or refused

@@ -185,6 +185,28 @@ static void a_refusal_is_told_once_with_its_reason(void **state)
     rmds_backbone_close(backbone);
 }
 
+/* The ring is in this process then, and is the same. */
+static void a_ring_that_cannot_be_is_refused_with_the_engine_inside_too(void **state)
+{
+    struct rmds_backbone_options options = usual();
+    char path[] = "/tmp/test_library_api.XXXXXX", why[256] = "none";
+    int fd = mkstemp(path);
+    struct rmds_backbone *backbone;
+
+    (void)state;
+    assert_true(dprintf(fd, "*rrcp*interface : lo\n*rrcp*authKeyFile :\n") > 0);
+    close(fd);
+    options.configuration = path;
+    options.why = why;
+    options.why_size = sizeof(why);
+    for (uint32_t bytes = 1; bytes < 65536 * 2; bytes += 32767) {
+        options.ring_bytes = bytes;
+        assert_int_equal(rmds_backbone_open(&options, &backbone), RMDS_ERROR_RANGE);
+        assert_string_equal(why, ""); /* the configuration is good */
+    }
+    unlink(path);
+}
+
 static void a_configuration_that_cannot_be_read_is_told(void **state)
 {
     struct rmds_backbone_options options = usual();
@@ -328,6 +350,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refusal_is_told_once_with_its_reason),
+        cmocka_unit_test(a_ring_that_cannot_be_is_refused_with_the_engine_inside_too),
         cmocka_unit_test(a_configuration_that_cannot_be_read_is_told),
         cmocka_unit_test(options_that_cannot_be_are_refused),
         cmocka_unit_test(an_item_waits_for_its_service_and_is_told),
