@@ -101,6 +101,7 @@ static struct srcdist_core_config core_config(struct network *network)
             .start_ms = md_clock_wall_ns() / 1000000,
             .random = random_seed(),
             .item_limit = md_conf_u32(daemon, "itemLimit"),
+            .preempts = md_conf_bool(daemon, "preemptItems"),
             .item_bytes_max = sd->item_bytes,
             .service_limit = sd->gap_logs,
             .gap_log = md_conf_u32(daemon, "gapLog"),

@@ -58,6 +58,7 @@ struct rrmp_source_config {
     uint64_t handle_rest_ns;   /* 0: 60 s */
     uint64_t requester_ns;     /* 0: 60 s without SUM ends a requester */
     bool unicast_images;       /* usePointToPointData: images to one node go by unicast */
+    bool preempts; /* preemptItems: at item_limit less valuable items make room for others */
 };
 
 /* Counters, all totals but the levels named `_now`. */
@@ -75,7 +76,8 @@ struct rrmp_source_stats {
     uint64_t requests_refused;
     uint64_t sum_mismatch;
     uint64_t audit_mended;
-    uint64_t preempted; /* items that made room for more valuable ones */
+    uint64_t preempted;  /* items that made room for more valuable ones */
+    uint64_t room_looks; /* items looked at for one that makes room */
     uint64_t unknown_handle;
     uint64_t duplicate_name;
     uint64_t posts;

@@ -100,8 +100,11 @@ const struct md_conf_row md_conf_rows[] = {
       "Most items one user may have open, 0 = no limit: asked at the user first, then at the "
       "daemon. Over it an item is closed with TOO_MANY_ITEMS; the connection stays." },
     { "itemLimit", DAEMON, SRC, 0, INT("items", 0, 16777215, "0"),
-      "Most items one instance keeps open, 0 = no limit; over it the least important is "
-      "pre-empted or the new one refused." },
+      "Most items one instance keeps open, 0 = no limit; over it a new one is refused, or with "
+      "preemptItems the least valuable one makes room." },
+    { "preemptItems", DAEMON, SRC, 0, BOOL("False"),
+      "At itemLimit, close the item of the lowest priority for a request of a higher one. Every "
+      "consumer may claim any priority: True only where all are trusted." },
     { "itemLimitPerHost", DAEMON, P2PS, DYN, INT("items", 0, MANY, "10000000"),
       "Most items that the connections of one address (of IPv6: of a /64) may have open, 0 = no "
       "limit. Over it an item is closed with TOO_MANY_ITEMS." },

@@ -104,6 +104,7 @@ static const char *check_item(const struct rrmp_source *source, uint32_t number,
         tally->bound++;
         MD_REQUIRE(source_handle_item(source, item->handle) == number);
     }
+    MD_REQUIRE(source_room_is_true(source, number));
     MD_REQUIRE_ALL(check_interest(source, item, tally));
     MD_REQUIRE_ALL(check_asks(source, number, tally));
     return check_work(source, number, tally);

@@ -186,6 +186,21 @@ struct source_rest {
     uint64_t until_ns;
 };
 
+/* The search for an item that makes room: see source_room.c. */
+struct source_room {
+    uint32_t next;   /* the item it goes on at; a round goes over all, from the first to the last */
+    uint32_t lowest; /* rank of those looked at in this round */
+    uint32_t floor;  /* no item that may go ranks lower; 0: not known */
+    uint32_t looks;  /* left in this millisecond */
+    uint64_t looks_ns; /* when it began */
+};
+
+enum source_room_found {
+    ROOM_NONE,  /* nothing is worth less than the request */
+    ROOM_LATER, /* not known yet: enough was looked at for now */
+    ROOM_MADE,  /* an item was closed, and is gone soon */
+};
+
 struct rrmp_source {
     struct rrmp_source_config config;
     struct rrmp_source_stats stats;
@@ -225,7 +240,7 @@ struct rrmp_source {
     uint32_t list_tail[2];
     uint32_t gone_head; /* asks to be told gone */
     uint32_t ending;    /* the item whose UNWANTED was just taken */
-    uint32_t room_item; /* where the search for an item that makes room goes on */
+    struct source_room room;
     struct rrmp_source_event *events;
     uint32_t event_head;
     uint32_t event_tail;
@@ -364,9 +379,13 @@ int source_bind_send(struct rrmp_source *source, const struct source_item *item,
 void source_heartbeat(struct rrmp_source *source, uint64_t now_ns);
 void source_service_say(struct rrmp_source *source, uint16_t svc);
 
-/* source_room.c: room for this request at the limit; false: nothing is worth less */
-bool source_room_make(struct rrmp_source *source, uint64_t now_ns,
-                      const struct rrmp_request *request);
+/* source_room.c: room for this request at the limit */
+enum source_room_found source_room_make(struct rrmp_source *source, uint64_t now_ns,
+                                        const struct rrmp_request *request);
+/* The item is new, or may be worth less than before. */
+void source_room_note(struct rrmp_source *source, uint32_t number);
+/* False: an item that may go ranks below what the search believes to be the lowest. */
+bool source_room_is_true(const struct rrmp_source *source, uint32_t number);
 uint16_t source_priority_count(const struct rrmp_request *request);
 
 /* source_events.c: the item whose UNWANTED was taken goes */

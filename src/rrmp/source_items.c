@@ -317,6 +317,7 @@ void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
         linger_end(source, number);
         source_item_news(source, number, NEWS_ACTIVE); /* a standby, too, ends it */
     }
+    source_room_note(source, number);
 }
 
 /* ---- handles ---- */

@@ -120,12 +120,33 @@ static void refuse(struct rrmp_source *source, uint32_t requester, const struct 
         .state = scope == RRMP_REFUSE_LATER ? RRMP_STATE_OPEN_SUSPECT : RRMP_STATE_CLOSED_RECOVER,
         .code = code,
         .scope = scope,
-        .wait_ms = scope == RRMP_REFUSE_LATER ? LATER_MS : 0,
         .text = { .bytes = (const uint8_t *)text, .length = strlen(text) },
     };
 
+    /* All that were refused at one time must not ask again at one time. */
+    if (scope == RRMP_REFUSE_LATER)
+        ending.wait_ms = LATER_MS + (uint32_t)(md_splitmix64(&source->random) % LATER_MS);
     source_refuse(source, requester, record->header.svc, record->u.request.id,
                   record->u.request.key_hash, &ending);
+}
+
+static void refuse_full(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
+                        const struct rrmp_record *record)
+{
+    switch (source_room_make(source, now_ns, &record->u.request)) {
+    case ROOM_NONE:
+        refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_TOO_MANY_ITEMS,
+               "too many items open at this source");
+        break;
+    case ROOM_LATER:
+        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_TOO_MANY_ITEMS,
+               "too many items open at this source, which looks for room");
+        break;
+    case ROOM_MADE:
+        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_TOO_MANY_ITEMS,
+               "another item makes room");
+        break;
+    }
 }
 
 static void priority_take(struct rrmp_source *source, uint32_t number,
@@ -168,14 +189,11 @@ static uint32_t item_for(struct rrmp_source *source, uint64_t now_ns, uint32_t r
                RRMP_CODE_NOT_FOUND, "not published here");
         return MD_NIL;
     }
-    bool is_full = rrmp_source_is_full(source);
-    if (is_full && source_room_make(source, now_ns, request)) {
-        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_TOO_MANY_ITEMS,
-               "another item makes room");
+    if (rrmp_source_is_full(source)) {
+        refuse_full(source, now_ns, requester, record);
         return MD_NIL;
     }
-    uint32_t number =
-        is_full ? MD_NIL : source_item_create(source, record->header.svc, request->key, is_private);
+    uint32_t number = source_item_create(source, record->header.svc, request->key, is_private);
     if (number == MD_NIL) {
         refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_TOO_MANY_ITEMS,
                "too many items open at this source");
@@ -317,6 +335,7 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     if (is_private)
         item->stamp = request->id;
     if (!source_interest_set(source, number, requester, is_active)) {
+        source_item_settle(source, now_ns, number);
         refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
                "out of memory");
         return;

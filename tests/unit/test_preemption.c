@@ -7,6 +7,7 @@
 static void limit(struct srcdist_core_config *source)
 {
     source->source.item_limit = LIMIT;
+    source->source.preempts = true;
 }
 
 static struct pair *start(void)
