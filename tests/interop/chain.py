@@ -147,6 +147,8 @@ class Chain:
             "*src_dist*1.route*hostList : 127.0.0.1:%d" % PROVIDER_PORT,
             "*src_dist*serverPort : %d" % NIPROV_PORT,
             "*p2ps*accessFile : %s/access.conf" % self.folder,
+            # Nothing is merged for a consumer in Java that waits for a CPU among other tests.
+            "*p2ps*maxOutputBuffers : 20000",
         ]
         if "-in-process" in options:
             lines.append("*inProcess : True")
