@@ -29,6 +29,7 @@ CONF = """\
 *p2ps*rsslPort : 14202
 *maxDecodedMsgSize : 64K
 *rrcp*inboundRing : 256M
+*rrcp*userQLimit : 65535
 *rrcp*peerTimeout : 30000
 *p2ps*instanceTimeout : 30000
 """
