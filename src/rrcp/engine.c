@@ -62,7 +62,7 @@ static void copy_name(char *out, const struct rrcp_config *config)
     if (config->mesh.is_on)
         room = MESH_NAME_MAX(config->mesh.self.length);
     if (length <= room) {
-        memcpy(out, name, length);
+        memcpy(out, name, length + 1);
         return;
     }
     for (int dots = 0; dots < 2 && tail < length; tail++)
