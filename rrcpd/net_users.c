@@ -116,7 +116,7 @@ static bool may_send(struct net *net, struct net_user *user, struct rrcp_msg *ms
     return false;
 }
 
-/* True: the user has sent what it may for now, and the rest waits in its ring. */
+/* True: the user has used up its quota, and the rest waits in its ring. */
 static bool is_held(struct net_user *user, uint64_t now_ns)
 {
     uint64_t due_ns = quota_due_ns(user->message_quota);

@@ -221,7 +221,8 @@ uint32_t rrmp_sink_item_find(const struct rrmp_sink *sink, uint16_t service, str
 void rrmp_sink_item_close(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
 /* A watch is NEW: an image is wanted (again). Cheap to call for each; one is asked for. */
 void rrmp_sink_item_want_image(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item);
-/* What the watches say of it together; a change is told to the instance (within a second). */
+/* The priority that all watches of it give it together; the instance hears of a change within a
+ * second. */
 void rrmp_sink_item_priority(struct rrmp_sink *sink, uint64_t now_ns, uint32_t item,
                              uint8_t priority_class, uint32_t priority_count);
 

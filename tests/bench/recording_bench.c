@@ -237,7 +237,7 @@ static double wall_ns(void)
     return (double)ts.tv_sec * 1e9 + (double)ts.tv_nsec;
 }
 
-/* What is sought comes from the disk. */
+/* Reads for a seek come from the disk. */
 static void drop_cache(const struct bench *bench)
 {
     if (bench->fd >= 0 &&

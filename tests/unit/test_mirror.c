@@ -321,7 +321,7 @@ static void keep_a_mebibyte(struct srcdist_core_config *source)
     source->replay_bytes = KEPT_MOST;
 }
 
-/* What does not fit any more is dropped, oldest first, however long replayTime is. */
+/* The oldest messages are dropped when there is no room, however long replayTime is. */
 static void what_is_kept_stays_within_replay_bytes(void **state)
 {
     tune = keep_a_mebibyte;

@@ -385,7 +385,8 @@ static void who_does_not_read_its_answers_is_cut_and_told_why(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->watches_now, 0);
 }
 
-/* What it is not sent it cannot take: it keeps its items, and gets all of them in time. */
+/* A client is not blamed for messages that it is not sent: it keeps its items, and gets all in
+ * time. */
 static void too_many_items_behind_a_ceiling_are_merged(void **state)
 {
     struct pair *pair = *state;

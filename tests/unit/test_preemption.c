@@ -161,7 +161,7 @@ static void a_consumer_without_single_open_is_closed_to_recover(void **state)
     end(pair);
 }
 
-/* Asked for, not answered yet. */
+/* An item that is asked for and has no answer yet. */
 static void an_item_without_an_image_waits_like_the_others(void **state)
 {
     struct pair *pair = start();

@@ -218,7 +218,7 @@ static uint32_t answer_of(const char *node, uint8_t address_length, char said[65
     return length;
 }
 
-/* What is cut off a long name is said as 8 digits. */
+/* Eight digits stand for the part that a long name loses. */
 static void assert_said(const char *said, const char *host, const char *tail)
 {
     size_t at = strlen(host);

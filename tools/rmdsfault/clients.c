@@ -107,7 +107,7 @@ void fault_answer_login(struct fault_engine *engine, uint64_t now_ns,
 
 /* ---- tokens ---- */
 
-/* Nobody has renewed it in time: the login ends, and the connection with it. */
+/* The token was not renewed in time: the login ends, and the connection with it. */
 static void end_login(struct fault_engine *engine, unsigned number)
 {
     struct client *client = &engine->clients[number];

@@ -326,7 +326,7 @@ static void check_requests(struct world *world)
     }
 }
 
-/* What went to the mirror goes back when the source has come again. */
+/* Items that went to the mirror go back when the source has come again. */
 static void check_moves(struct world *world)
 {
     uint64_t resumed = 0;
