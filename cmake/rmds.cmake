@@ -59,8 +59,11 @@ if(RMDS_LTO)
     target_compile_options(rmds_flags INTERFACE -ffat-lto-objects)
   endif()
 endif()
+# What a sanitizer finds does not need more than -O1 and the numbers of lines; with -O2 and all of -g, which the type of the
+# build says, gcc takes twice as long for a file. The two warnings say more at -O1 than is true; the release build has them.
 if(RMDS_SANITIZE)
-  target_compile_options(rmds_flags INTERFACE
+  target_compile_options(rmds_flags INTERFACE -O1 -g1
+    $<$<C_COMPILER_ID:GNU>:-Wno-maybe-uninitialized> $<$<C_COMPILER_ID:GNU>:-Wno-format-truncation>
     -fsanitize=${RMDS_SANITIZE} -fno-sanitize-recover=all)
   target_link_options(rmds_flags INTERFACE -fsanitize=${RMDS_SANITIZE})
 endif()
@@ -136,8 +139,10 @@ endfunction()
 # A test with the label threads that is not a unit test adds its programs: add_dependencies(tsan_tests x).
 add_custom_target(tsan_tests)
 add_custom_target(fuzzers)
+add_custom_target(benches)
 
-# A program that is only run here: no link-time optimisation.
+# A program that is only run here, or whose work is not on the way of a tick: no link-time optimisation, which takes as
+# long as compiling all that the program is made of.
 function(rmds_plain_link name)
   if(RMDS_LTO AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
     set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
@@ -213,15 +218,23 @@ function(rmds_fuzz_test name)
   endif()
 endfunction()
 
-# rmds_bench(NAME source... [USES module...] [LIBS target...]): build/bench/NAME.
+# rmds_bench(NAME source... [USES module...] [LIBS target...] [TESTED]): build/bench/NAME, optimised at link time as the
+# programs are, and therefore not one of `all` in such a build: `tools/rmds bench` builds what it runs. TESTED: a test runs it,
+# and it is linked as tests are.
 function(rmds_bench name)
-  cmake_parse_arguments(ARG "" "" "USES;LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "TESTED" "" "USES;LIBS" ${ARGN})
   if(NOT RMDS_TESTS)
     return()
   endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bench)
   target_link_libraries(${name} PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
+  add_dependencies(benches ${name})
+  if(ARG_TESTED)
+    rmds_plain_link(${name})
+  elseif(RMDS_LTO)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+  endif()
 endfunction()
 
 # rmds_feature(NAME VALUE): one line of --version, e.g. rmds_feature(zlib ${ZLIB_VERSION}).

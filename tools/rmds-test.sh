@@ -277,9 +277,11 @@ changed_sources() {
     fi | grep -E '^(src|srcdist|p2ps|rrcpd|tools)/.*\.c$' | sort -u
 }
 
-# gcc compiled everything above; the fuzz build knows how clang is called for the same files.
+# gcc compiled everything above; the fuzz build knows how clang is called for the same files. Of those of the product
+# clang-tidy says what clang says, too.
 judge_by_clang() {
-    python3 "$root/tests/clang_warnings.py" "$root/build-fuzz"
+    product_sources >"$RMDS_TMP/product"
+    python3 "$root/tests/clang_warnings.py" "$root/build-fuzz" "$RMDS_TMP/product"
 }
 
 stage_clang() {
@@ -331,7 +333,7 @@ verb_test() {
         *) pattern=$argument ;;
         esac
     done
-    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-3}
+    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-2}
     [ -n "$long" ] && long_label='' ctest_labels=() fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
     install_hook "$root"
     setup_for run unit clang test || return 1

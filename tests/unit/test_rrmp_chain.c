@@ -203,15 +203,27 @@ static void give(struct chain *chain, struct line *line, size_t i, uint64_t sess
     }
 }
 
+/* What stands in a line, which is empty afterwards; the caller frees it. NULL: nothing. */
+static struct line *take(struct line *line)
+{
+    struct line *copy;
+
+    if (line->count == 0)
+        return NULL;
+    copy = malloc(sizeof(*copy));
+    assert_non_null(copy);
+    copy->count = line->count;
+    memcpy(copy->sent, line->sent, line->count * sizeof(line->sent[0]));
+    line->count = 0;
+    return copy;
+}
+
 /* Deliver what the source has sent, without the records numbered in `lost` (a bit each). */
 static void from_source(struct chain *chain, uint64_t lost)
 {
-    struct line *copy = malloc(sizeof(*copy));
+    struct line *copy = take(&chain->from_source);
 
-    assert_non_null(copy);
-    *copy = chain->from_source;
-    chain->from_source.count = 0;
-    for (size_t i = 0; i < copy->count; i++) {
+    for (size_t i = 0; copy && i < copy->count; i++) {
         if (!(lost & 1ull << i))
             give(chain, copy, i, 1);
     }
@@ -221,11 +233,9 @@ static void from_source(struct chain *chain, uint64_t lost)
 static void from_sinks(struct chain *chain)
 {
     for (uint32_t n = 0; n < SINKS; n++) {
-        struct line *copy = malloc(sizeof(*copy));
-        assert_non_null(copy);
-        *copy = chain->from_sink[n];
-        chain->from_sink[n].count = 0;
-        for (size_t i = 0; i < copy->count; i++)
+        struct line *copy = take(&chain->from_sink[n]);
+
+        for (size_t i = 0; copy && i < copy->count; i++)
             give(chain, copy, i, 10 + n);
         free(copy);
     }
