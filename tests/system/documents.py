@@ -64,7 +64,8 @@ NOT_HERE = [
     (r".*", r"journalctl ", "a namespace has no journal"),
     (r".*", r"sysctl -w ", "it sets a value of the whole host"),
     (r"docs/man/rwfdump.*", r"tcpdump ", "it waits for somebody else's packets"),
-    (r"tests/bench/README\.md", r"build/bench/", "minutes of measuring; each is compiled and links in the builds of the sanitizers"),
+    (r"tests/bench/README\.md", r"build/bench/",
+     "minutes of measuring; each is compiled and links in the builds of the sanitizers"),
 ]
 
 # What is played, and why.
