@@ -16,7 +16,7 @@
 
 passed=0 failed=0 skipped=0
 skips=() failures=() unsteady=()
-ahead_folder='' ahead_pid=''
+ahead_folder='' ahead_pid='' ahead_cpu=0
 
 # count_ctest STAGE REPORT [REPORT-OF-THE-SECOND-TIME]: add up what ctest wrote as JUnit.
 count_ctest() {
@@ -53,20 +53,32 @@ repeat_failed() {
     [ -f "$3" ] && ! grep -q '^failed' < <(python3 "$root/tests/junit.py" "$2" --again "$3" 2>/dev/null)
 }
 
+# cpu_used NAME: into this variable, the seconds of CPU of all children that this shell has waited for.
+cpu_used() {
+    local file=$RMDS_TMP/times.$BASHPID
+    times >"$file"
+    printf -v "$1" %s \
+        "$(awk 'NR == 2 { split($1 $2, t, /[ms]/); printf "%d", 60 * t[1] + t[2] + 60 * t[3] + t[4] }' "$file")"
+}
+
 stage() { # STAGE COMMAND...: run, time, say
-    local name=$1 start=$SECONDS was=$failed
+    local name=$1 start=$SECONDS was=$failed begin end
     shift
     say .. "$name" ""
+    ahead_cpu=0
+    cpu_used begin
     "$@"
     local status=$?
+    cpu_used end
+    stage_note="${stage_note:+$stage_note, }$((end - begin + ahead_cpu)) s of CPU"
     if [ $status -ne 0 ] && [ "$failed" = "$was" ]; then
         failed=$((failed + 1))
         failures+=("$name")
     fi
     if [ "$failed" = "$was" ]; then
-        say ok "$name" "$((SECONDS - start)) s${stage_note:+, $stage_note}"
+        say ok "$name" "$((SECONDS - start)) s, $stage_note"
     else
-        say no "$name" "$((SECONDS - start)) s${stage_note:+, $stage_note}"
+        say no "$name" "$((SECONDS - start)) s, $stage_note"
     fi
     stage_note=''
 }
@@ -153,11 +165,15 @@ work_ahead() {
 }
 
 ahead() { # NAME COMMAND...: what it printed, and how it ended, become files
-    local name=$1
+    local name=$1 begin end status
     shift
     kill -0 $$ 2>/dev/null || exit # who asked for it was killed
+    cpu_used begin
     "$@" >"$ahead_folder/$name" 2>&1
-    echo $? >"$ahead_folder/$name.status"
+    status=$?
+    cpu_used end
+    echo $((end - begin)) >"$ahead_folder/$name.cpu"
+    echo $status >"$ahead_folder/$name.status"
 }
 
 # collect NAME COMMAND...: what COMMAND came to beside the tests; it runs here where nothing ran beside them.
@@ -172,6 +188,7 @@ collect() {
         return
     fi
     cat "$ahead_folder/$name"
+    ahead_cpu=$(cat "$ahead_folder/$name.cpu")
     return "$(cat "$ahead_folder/$name.status")"
 }
 
