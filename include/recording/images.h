@@ -61,8 +61,9 @@ void rec_folder_destroy(struct rec_folder *folder);
  * a record of them since their last image. */
 int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only);
 void rec_folder_apply(struct rec_folder *folder, const struct rec_record *record);
-/* NULL: it has none that is whole. For cache_image_part() and cache_image_state(). */
-const struct cache_image *rec_folder_image(const struct rec_folder *folder, uint32_t number);
+/* NULL: it has none that is whole. For cache_image_part() and cache_image_state(), until the next
+ * record is applied. Records wait until their item is asked for, or has another image. */
+const struct cache_image *rec_folder_image(struct rec_folder *folder, uint32_t number);
 /* Chunks that the last seek has read. */
 uint64_t rec_folder_chunks_read(const struct rec_folder *folder);
 

@@ -5,11 +5,15 @@
 
 #include "base/err.h"
 #include "images.h"
+#include "later.h"
 #include "reader.h"
+
+#define LATER_BYTES (32u << 20)
 
 struct rec_folder {
     struct rec_reader *reader;
     struct rec_images images;
+    struct rec_later later;
     struct rec_page page;
     uint64_t *needed; /* a bit for each place of the seek under way */
     size_t needed_words;
@@ -27,10 +31,10 @@ int rec_folder_create(struct rec_reader *reader, const struct cache_config *cach
     folder->reader = reader;
     folder->needed_words = reader->catalogue.count / 64 + 1;
     folder->needed = calloc(folder->needed_words, sizeof(*folder->needed));
-    if (folder->needed && rec_images_init(&folder->images, cache) == MD_OK)
+    if (folder->needed && rec_images_init(&folder->images, cache) == MD_OK &&
+        rec_later_init(&folder->later, &folder->images, LATER_BYTES) == MD_OK)
         return MD_OK;
-    free(folder->needed);
-    free(folder);
+    rec_folder_destroy(folder);
     *out = NULL;
     return MD_ERR_NOMEM;
 }
@@ -39,14 +43,16 @@ void rec_folder_destroy(struct rec_folder *folder)
 {
     if (!folder)
         return;
+    rec_later_fini(&folder->later);
     rec_images_fini(&folder->images);
     rec_page_fini(&folder->page);
     free(folder->needed);
     free(folder);
 }
 
-const struct cache_image *rec_folder_image(const struct rec_folder *folder, uint32_t number)
+const struct cache_image *rec_folder_image(struct rec_folder *folder, uint32_t number)
 {
+    rec_later_settle(&folder->later, number);
     if (number >= folder->images.size || !cache_image_is_valid(folder->images.all[number].image))
         return NULL;
     return folder->images.all[number].image;
@@ -57,26 +63,59 @@ uint64_t rec_folder_chunks_read(const struct rec_folder *folder)
     return folder->chunks_read;
 }
 
+/* ---- records ---- */
+
+/* Something is missing for all items. */
+static void tear_all(struct rec_folder *folder)
+{
+    rec_later_settle_all(&folder->later);
+    rec_images_tear(&folder->images, NULL);
+}
+
+/* The directory changes the states of other items: what came before it is applied first. */
+static void apply_message(struct rec_folder *folder, const struct rec_record *record,
+                          const struct rec_key *key)
+{
+    struct rec_image *image = rec_images_at(&folder->images, record->number, key);
+
+    if (!image || key->domain == RWF_DOMAIN_DICTIONARY)
+        return;
+    if (key->domain == RWF_DOMAIN_SOURCE && record->kind == REC_MESSAGE) {
+        rec_later_settle_all(&folder->later);
+        (void)rec_images_apply(&folder->images, image, record->bytes, record->flags, true);
+        return;
+    }
+    (void)rec_later_put(&folder->later, record->number, record->bytes, record->flags);
+}
+
+static void apply_loss(struct rec_folder *folder, uint32_t number, const struct rec_key *key)
+{
+    struct rec_image *image = rec_images_at(&folder->images, number, key);
+
+    rec_later_settle(&folder->later, number);
+    if (image)
+        rec_images_tear(&folder->images, image);
+}
+
 void rec_folder_apply(struct rec_folder *folder, const struct rec_record *record)
 {
     const struct rec_key *key = rec_reader_item(folder->reader, record->number);
-    struct rec_image *image = key ? rec_images_at(&folder->images, record->number, key) : NULL;
 
     switch (record->kind) {
     case REC_MESSAGE:
     case REC_IMAGE:
-        if (image && key->domain != RWF_DOMAIN_DICTIONARY)
-            (void)rec_images_apply(&folder->images, image, record->bytes, record->flags,
-                                   record->kind == REC_MESSAGE);
+        if (key)
+            apply_message(folder, record, key);
         break;
     case REC_LOST:
-        if (image)
-            rec_images_tear(&folder->images, image);
+        if (key)
+            apply_loss(folder, record->number, key);
         break;
     case REC_HOLE:
-        rec_images_tear(&folder->images, NULL);
+        tear_all(folder);
         break;
     case REC_CUT:
+        rec_later_settle_all(&folder->later);
         rec_images_cut(&folder->images);
         break;
     default:
@@ -195,7 +234,7 @@ static void apply_scan(struct rec_folder *folder, uint64_t mono_ns, uint32_t onl
             rec_folder_apply(folder, &record);
     }
     if (rc < 0)
-        rec_images_tear(&folder->images, NULL);
+        tear_all(folder);
 }
 
 int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
@@ -203,6 +242,7 @@ int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
     struct rec_reader *reader = folder->reader;
     size_t last = rec_catalogue_after(&reader->catalogue, mono_ns);
 
+    rec_later_clear(&folder->later);
     rec_images_clear(&folder->images);
     folder->chunks_read = 0;
     if (reader->catalogue.count == 0)
@@ -213,7 +253,7 @@ int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
     need_items(folder, only, last);
     for (size_t place = 0; place <= last; place++) {
         if (rec_missing_before(reader, place) > 0)
-            rec_images_tear(&folder->images, NULL);
+            tear_all(folder);
         if (!is_needed(folder, place))
             continue;
         folder->chunks_read++;
@@ -223,7 +263,7 @@ int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
         if (rc == MD_OK)
             apply_scan(folder, mono_ns, only);
         else
-            rec_images_tear(&folder->images, NULL);
+            tear_all(folder);
     }
     return MD_OK;
 }

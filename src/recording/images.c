@@ -132,13 +132,29 @@ static void apply_directory(struct rec_images *images, const struct rwf_msg *msg
 
 /* ---- messages ---- */
 
+static bool is_image(const struct rwf_msg *msg)
+{
+    return msg->msg_class == RWF_CLASS_REFRESH && !(msg->flags & RWF_REFRESH_DO_NOT_CACHE);
+}
+
+/* An image that begins has nothing of the one before, whatever became of that. */
+static void forget(struct rec_images *images, struct rec_image *image)
+{
+    cache_image_free(images->cache, image->image);
+    image->image = NULL;
+    image->is_between = false;
+}
+
 int rec_images_apply(struct rec_images *images, struct rec_image *image, struct rwf_bytes message,
                      unsigned flags, bool is_received)
 {
     bool is_first = (flags & REC_FIRST) != 0;
     struct rwf_msg msg;
+    int err = rwf_msg_decode(message, &msg);
 
-    if (rwf_msg_decode(message, &msg) != RWF_OK)
+    if (is_first && image->image && (err != RWF_OK || image->is_between || !is_image(&msg)))
+        forget(images, image);
+    if (err != RWF_OK)
         return MD_ERR_MALFORMED;
     if (is_received && image->domain == RWF_DOMAIN_SOURCE &&
         (msg.msg_class == RWF_CLASS_UPDATE || msg.msg_class == RWF_CLASS_REFRESH))
@@ -146,7 +162,7 @@ int rec_images_apply(struct rec_images *images, struct rec_image *image, struct 
     if (!image->image && !is_first)
         return MD_OK;
     int rc = cache_apply(images->cache, &image->image, message);
-    if (msg.msg_class == RWF_CLASS_REFRESH && !(msg.flags & RWF_REFRESH_DO_NOT_CACHE))
+    if (is_image(&msg))
         image->is_between = !(msg.flags & RWF_REFRESH_COMPLETE);
     bool has_group = msg.msg_class == RWF_CLASS_REFRESH ||
                      (msg.msg_class == RWF_CLASS_STATUS && msg.flags & RWF_STATUS_HAS_GROUP_ID);

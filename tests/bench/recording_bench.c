@@ -11,6 +11,7 @@
  *   -r RATE       updates a second of the recording (100000)
  *   -t BYTES      a text of random bytes in each update (0): a large file in a short time
  *   -o FILE       into this file (memory); it is removed at the end
+ *   -k            it stays: to be played
  */
 /* Updates of 12 fields, a random walk with a seed: prices by a tick or none, sizes, times, a volume
  * that grows. */
@@ -245,50 +246,72 @@ static void drop_cache(const struct bench *bench)
         fail("the file is not dropped from memory");
 }
 
+/* Every image of moments anywhere. */
+static void seek_all(struct bench *bench, struct rec_folder *folder, const struct rec_facts *facts)
+{
+    uint64_t span = facts->last_mono_ns - facts->first_mono_ns, chunks = 0;
+    double seeks_ns = 0, seek_max_ns = 0, cpu_max_ns = 0, cpu_begin_ns = cpu_ns();
+
+    drop_cache(bench);
+    for (unsigned i = 0; i < SEEKS; i++) {
+        double seek_ns = wall_ns(), cpu = cpu_ns();
+        (void)rec_folder_seek(folder, facts->first_mono_ns + span / SEEKS * i, 0);
+        for (uint32_t number = 1; number <= facts->items; number++)
+            (void)rec_folder_image(folder, number);
+        cpu = cpu_ns() - cpu;
+        seek_ns = wall_ns() - seek_ns;
+        seeks_ns += seek_ns;
+        seek_max_ns = seek_ns > seek_max_ns ? seek_ns : seek_max_ns;
+        cpu_max_ns = cpu > cpu_max_ns ? cpu : cpu_max_ns;
+        chunks += rec_folder_chunks_read(folder);
+    }
+    printf("seeking     %.1f ms for the images of a moment, %.1f at most; %.1f ms of CPU, %.1f at "
+           "most; %.1f of %llu chunks read\n",
+           seeks_ns / SEEKS / 1e6, seek_max_ns / 1e6, (cpu_ns() - cpu_begin_ns) / SEEKS / 1e6,
+           cpu_max_ns / 1e6, (double)chunks / SEEKS, (unsigned long long)facts->chunks);
+}
+
+/* All records in order: with `folder`, into the images, of which none is asked for. */
+static void read_all(struct rec_reader *reader, struct rec_folder *folder)
+{
+    struct rec_cursor *cursor;
+    struct rec_record record;
+    uint64_t count = 0;
+
+    if (rec_cursor_create(reader, &cursor) != MD_OK)
+        fail("out of memory");
+    double begin_ns = cpu_ns();
+    while (count < READ_MAX && rec_cursor_next(cursor, &record) > 0) {
+        if (folder)
+            rec_folder_apply(folder, &record);
+        count++;
+    }
+    double each_ns = (cpu_ns() - begin_ns) / (double)count;
+    rec_cursor_destroy(cursor);
+    printf("%s %.3f us of CPU for a record: %.2f million a second\n",
+           folder ? "playing    " : "reading    ", each_ns / 1e3, 1e3 / each_ns);
+}
+
 /* All records in order, into nothing; then every image of moments anywhere. */
 static void read_back(struct bench *bench)
 {
     const struct rec_source source = { bench, read_memory, bench->bytes };
     const struct cache_config cache = { 0 };
     struct rec_reader *reader;
-    struct rec_cursor *cursor;
     struct rec_folder *folder;
-    struct rec_record record;
     struct rec_facts facts;
-    uint64_t count = 0, chunks = 0;
-    double seek_max_ns = 0;
 
     double begin_ns = cpu_ns(), opening_ns = wall_ns();
     if (rec_reader_open(&source, false, &reader) != MD_OK ||
-        rec_cursor_create(reader, &cursor) != MD_OK ||
         rec_folder_create(reader, &cache, &folder) != MD_OK)
         fail("it is not read");
-    printf("opening     %.1f ms for a file of %.0f MB\n", (wall_ns() - opening_ns) / 1e6,
-           (double)bench->bytes / 1e6);
-    while (count < READ_MAX && rec_cursor_next(cursor, &record) > 0)
-        count++;
-    double read_ns = (cpu_ns() - begin_ns) / (double)count;
+    printf("opening     %.1f ms for a file of %.0f MB, %.1f of CPU\n",
+           (wall_ns() - opening_ns) / 1e6, (double)bench->bytes / 1e6, (cpu_ns() - begin_ns) / 1e6);
     rec_reader_facts(reader, &facts);
-    drop_cache(bench);
-    double seeks_ns = 0, cpu_begin_ns = cpu_ns();
-    for (unsigned i = 0; i < SEEKS; i++) {
-        double seek_ns = wall_ns();
-        uint64_t span = facts.last_mono_ns - facts.first_mono_ns;
-        (void)rec_folder_seek(folder, facts.first_mono_ns + span / SEEKS * i, 0);
-        seek_ns = wall_ns() - seek_ns;
-        seeks_ns += seek_ns;
-        seek_max_ns = seek_ns > seek_max_ns ? seek_ns : seek_max_ns;
-        chunks += rec_folder_chunks_read(folder);
-    }
-    printf("reading     %.3f us of CPU for a record: %.2f million a second\n", read_ns / 1e3,
-           1e3 / read_ns);
-    printf("seeking     %.1f ms for the images of a moment, %.1f at most; %.1f ms of CPU; %.1f of "
-           "%llu "
-           "chunks read\n",
-           seeks_ns / SEEKS / 1e6, seek_max_ns / 1e6, (cpu_ns() - cpu_begin_ns) / SEEKS / 1e6,
-           (double)chunks / SEEKS, (unsigned long long)facts.chunks);
+    read_all(reader, NULL);
+    read_all(reader, folder);
+    seek_all(bench, folder, &facts);
     rec_folder_destroy(folder);
-    rec_cursor_destroy(cursor);
     rec_reader_close(reader);
 }
 
@@ -352,9 +375,10 @@ int main(int argc, char **argv)
     long items = 1000, updates = 2000000, level = 3, seconds = 60, rate = 100000;
     long text = 0;
     const char *path = NULL;
+    bool keeps = false;
     int option;
 
-    while ((option = getopt(argc, argv, "i:n:l:s:r:t:o:h")) != -1) {
+    while ((option = getopt(argc, argv, "i:n:l:s:r:t:o:kh")) != -1) {
         if (option == 'i')
             items = strtol(optarg, NULL, 10);
         else if (option == 'n')
@@ -369,8 +393,10 @@ int main(int argc, char **argv)
             text = strtol(optarg, NULL, 10);
         else if (option == 'o')
             path = optarg;
+        else if (option == 'k')
+            keeps = true;
         else
-            fail("options: -i ITEMS -n UPDATES -l LEVEL -s SECONDS -r RATE -t BYTES -o FILE");
+            fail("options: -i ITEMS -n UPDATES -l LEVEL -s SECONDS -r RATE -t BYTES -o FILE -k");
     }
     if (text < 0 || text > TEXT_MAX)
         fail("-t is 0 to 800");
@@ -389,7 +415,7 @@ int main(int argc, char **argv)
         fail("out of memory");
     run(&bench, (uint32_t)items, (uint64_t)updates, (int)level);
     free(bench.quotes);
-    if (path && (close(bench.fd) != 0 || unlink(path) != 0))
+    if (path && (close(bench.fd) != 0 || (!keeps && unlink(path) != 0)))
         fail("the file of -o cannot be removed");
     return 0;
 }
