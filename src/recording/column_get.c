@@ -14,18 +14,46 @@ void rec_column_get_start(struct rec_get_scratch *scratch)
     scratch->column = 0;
 }
 
+/* What stands in front of a value; at most five bytes. */
+static inline size_t put_head(const struct rec_cells *cells, uint8_t *to, size_t length)
+{
+    if (!cells->is_field)
+        return 0;
+    md_put_be16(to, cells->id);
+    if (length < REC_LENGTH_LONG) {
+        to[2] = (uint8_t)length;
+        return 3;
+    }
+    to[2] = REC_LENGTH_LONG;
+    md_put_be16(to + 3, (uint16_t)length);
+    return 5;
+}
+
+/* Bytes of the cell are in the arena. False: that is more than there may be. */
+static inline bool end_cell(struct rec_get_scratch *scratch, const struct rec_cells *cells,
+                            size_t cell, size_t length)
+{
+    if (length > scratch->most - scratch->used)
+        return false;
+    cells->cell[cell] =
+        (struct rec_cell){ .at = (uint32_t)scratch->used, .length = (uint32_t)length };
+    scratch->used += length;
+    return true;
+}
+
 /* False: there is no room for them. */
 static bool put(struct rec_get_scratch *scratch, const struct rec_cells *cells, size_t cell,
                 const uint8_t *bytes, size_t length)
 {
-    if (length > scratch->most - scratch->used || length > UINT16_MAX)
+    uint8_t *to = scratch->arena + scratch->used;
+
+    if (length > UINT16_MAX)
         return false;
-    if (length > 0)
-        memcpy(scratch->arena + scratch->used, bytes, length);
-    cells->at[cell] = (uint32_t)scratch->used;
-    cells->length[cell] = (uint16_t)length;
-    scratch->used += length;
-    return true;
+    size_t head = put_head(cells, to, length);
+    if (head + length > scratch->most - scratch->used)
+        return false;
+    rec_copy(to + head, bytes, length);
+    return end_cell(scratch, cells, cell, head + length);
 }
 
 /* ---- no numbers ---- */
@@ -121,11 +149,12 @@ static bool get_numbers(struct rec_get_scratch *scratch, const struct rec_cells 
 {
     uint32_t stamp = ++scratch->column;
     const uint64_t *residual = scratch->residuals, *first = scratch->firsts;
+    const size_t head = cells->is_field ? 3 : 0;
     uint64_t from = 0;
 
     for (size_t i = 0; i < cells->count; i++) {
         struct rec_known *last = &scratch->last[cells->item[i]];
-        uint8_t bytes[10];
+        uint8_t *to = scratch->arena + scratch->used;
         uint64_t number;
         if (scratch->is_other[i])
             continue;
@@ -139,7 +168,9 @@ static bool get_numbers(struct rec_get_scratch *scratch, const struct rec_cells 
         last->column = stamp;
         if (column->predictor == REC_FROM_COLUMN)
             from = number;
-        if (!put(scratch, cells, i, bytes, rec_form_write(column, number, bytes)))
+        size_t length = rec_form_write(column, number, to + head);
+        (void)put_head(cells, to, length);
+        if (!end_cell(scratch, cells, i, head + length))
             return false;
     }
     return true;

@@ -22,6 +22,7 @@
 #define REC_SHAPES_HEADS   65536u
 #define REC_STAMP_MAX      (1u << 31) /* of the count of columns; a chunk has far fewer */
 #define REC_RUN_MAX        8u         /* bytes of a head that are one column */
+#define REC_LENGTH_LONG    0xfeu      /* in front of a length of two bytes */
 
 /* Records that are no message of fields. */
 #define REC_SHAPE_RAW  0u

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "forms.h"
 
+#include "base/writer.h"
+
 static uint64_t load(const uint8_t *bytes, size_t length)
 {
     uint64_t number = 0;
@@ -47,22 +49,20 @@ bool rec_form_read(const struct rec_column *column, const uint8_t *bytes, size_t
     }
 }
 
+/* The lowest bytes, the highest one first; eight are written. */
 static void store(uint8_t *out, uint64_t number, size_t length)
 {
-    for (size_t i = length; i-- > 0; number >>= 8)
-        out[i] = (uint8_t)number;
+    uint64_t bytes = number << (64 - 8 * (unsigned)length);
+
+    md_put_be64(out, bytes);
 }
 
+/* Bits without those that only repeat the sign, and one for it. */
 static size_t signed_length(uint64_t number)
 {
-    int64_t value = (int64_t)number;
-    size_t length = 1;
+    uint64_t bits = number ^ (uint64_t)((int64_t)number >> 63);
 
-    while (length < 8 && (value < -128 || value > 127)) {
-        value >>= 8;
-        length++;
-    }
-    return length;
+    return (64u - (unsigned)__builtin_clzll(bits | 1)) / 8 + 1;
 }
 
 static size_t unsigned_length(uint64_t number)
@@ -76,20 +76,20 @@ size_t rec_form_write(const struct rec_column *column, uint64_t number, uint8_t 
 
     switch (column->form) {
     case REC_FORM_FIXED:
-        store(out, number, column->fixed);
-        return column->fixed;
+        length = column->fixed;
+        break;
     case REC_FORM_UNSIGNED:
         length = unsigned_length(number);
-        store(out, number, length);
-        return length;
+        break;
     case REC_FORM_SIGNED:
         length = signed_length(number);
-        store(out, number, length);
-        return length;
+        break;
     default:
+        *out++ = column->fixed;
         length = signed_length(number);
-        out[0] = column->fixed;
-        store(out + 1, number, length);
+        store(out, number, length);
         return length + 1;
     }
+    store(out, number, length);
+    return length;
 }

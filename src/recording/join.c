@@ -8,8 +8,6 @@
 #include "base/err.h"
 #include "column_get.h"
 
-#define LONG_VALUE 0xfeu
-
 struct shape {
     const uint8_t *head;
     uint32_t head_length, field_count;
@@ -40,8 +38,8 @@ struct rec_join {
     uint8_t *heads, *raw;
     size_t raw_bytes;
     uint16_t *who; /* items of a column's values */
-    uint32_t *at;
-    uint16_t *length;
+    struct rec_cell *cells;
+    struct rec_cell row[REC_SHAPE_FIELDS]; /* of one message */
 };
 
 void rec_join_destroy(struct rec_join *join)
@@ -66,8 +64,7 @@ void rec_join_destroy(struct rec_join *join)
     free(join->heads);
     free(join->raw);
     free(join->who);
-    free(join->at);
-    free(join->length);
+    free(join->cells);
     free(join);
 }
 
@@ -91,11 +88,11 @@ int rec_join_create(struct rec_join **out)
     join->scratch.residuals = get(values, sizeof(uint64_t), &whole);
     join->scratch.firsts = get(values, sizeof(uint64_t), &whole);
     join->scratch.is_other = get(values, 1, &whole);
-    join->scratch.text = get(REC_CHUNK_MAX, 1, &whole);
+    join->scratch.text = get(REC_CHUNK_MAX + REC_SLACK, 1, &whole);
     join->scratch.last = get(REC_CHUNK_ITEMS, sizeof(struct rec_known), &whole);
-    join->scratch.arena = get(REC_CHUNK_MAX, 1, &whole);
+    join->scratch.arena = get(REC_CHUNK_MAX + REC_SLACK, 1, &whole);
     join->out.plane = get(REC_CHUNK_MAX, 1, &whole);
-    join->meta = get(REC_META_MAX, 1, &whole);
+    join->meta = get(REC_META_MAX + REC_SLACK, 1, &whole);
     join->shape_of = get(records, sizeof(uint16_t), &whole);
     join->item_of = get(records, sizeof(uint16_t), &whole);
     join->times = get(records, sizeof(uint64_t), &whole);
@@ -103,11 +100,10 @@ int rec_join_create(struct rec_join **out)
     join->numbers = get(REC_CHUNK_ITEMS, sizeof(uint32_t), &whole);
     join->members = get(records, sizeof(uint32_t), &whole);
     join->head_at = get(records, sizeof(uint32_t), &whole);
-    join->heads = get(REC_CHUNK_MAX, 1, &whole);
+    join->heads = get(REC_CHUNK_MAX + REC_SLACK, 1, &whole);
     join->raw = get(REC_CHUNK_MAX, 1, &whole);
     join->who = get(values, sizeof(uint16_t), &whole);
-    join->at = get(values, sizeof(uint32_t), &whole);
-    join->length = get(values, sizeof(uint16_t), &whole);
+    join->cells = get(values, sizeof(struct rec_cell), &whole);
     if (whole) {
         memset(join->scratch.last, 0, REC_CHUNK_ITEMS * sizeof(struct rec_known));
         return MD_OK;
@@ -272,7 +268,7 @@ static bool copy_heads(struct rec_join *join)
             return false;
         join->members[shape->first + shape->count++] = i;
         join->head_at[i] = (uint32_t)used;
-        memcpy(join->heads + used, shape->head, shape->head_length);
+        rec_copy(join->heads + used, shape->head, shape->head_length);
         used += shape->head_length;
     }
     return true;
@@ -282,7 +278,7 @@ static bool copy_heads(struct rec_join *join)
 static bool get_run(struct rec_join *join, const struct shape *shape, uint32_t at, uint32_t width)
 {
     const uint32_t *members = join->members + shape->first;
-    const struct rec_cells cells = { join->at, join->length, join->who, shape->count };
+    const struct rec_cells cells = { join->cells, join->who, shape->count, false, 0 };
 
     for (uint32_t i = 0; i < shape->count; i++)
         join->who[i] = join->item_of[members[i]];
@@ -290,10 +286,10 @@ static bool get_run(struct rec_join *join, const struct shape *shape, uint32_t a
     if (shape->count > 0 && !rec_column_get(&join->out, &join->scratch, &cells))
         return false;
     for (uint32_t i = 0; i < shape->count; i++) {
-        if (join->length[i] != width)
+        if (join->cells[i].length != width)
             return false;
-        memcpy(join->heads + join->head_at[members[i]] + at, join->scratch.arena + join->at[i],
-               width);
+        memcpy(join->heads + join->head_at[members[i]] + at,
+               join->scratch.arena + join->cells[i].at, width);
     }
     return true;
 }
@@ -359,8 +355,8 @@ static bool get_fields(struct rec_join *join)
     join->scratch.used = 0;
     for (uint32_t c = 0; c < join->columns; c++) {
         uint32_t first = join->column_first[c];
-        const struct rec_cells cells = { join->at + first, join->length + first, join->who + first,
-                                         join->column_first[c + 1] - first };
+        const struct rec_cells cells = { join->cells + first, join->who + first,
+                                         join->column_first[c + 1] - first, true, join->ids[c] };
         join->column_next[c] = first;
         if (cells.count > 0 && !rec_column_get(&join->out, &join->scratch, &cells))
             return false;
@@ -370,39 +366,44 @@ static bool get_fields(struct rec_join *join)
 
 /* ---- the records again ---- */
 
-static size_t length_of(struct rec_join *join, const struct shape *shape)
+static inline void copy(uint8_t *to, const uint8_t *from, size_t length, bool has_slack)
+{
+    if (has_slack)
+        rec_copy(to, from, length);
+    else
+        memcpy(to, from, length);
+}
+
+/* The cells of its fields, the next ones of their columns, and the length of the message. */
+static size_t take_row(struct rec_join *join, const struct shape *shape)
 {
     const uint16_t *columns = join->columns_of + shape->columns_at;
     size_t length = shape->head_length;
 
     for (uint32_t f = 0; f < shape->field_count; f++) {
-        uint16_t value = join->length[join->column_next[columns[f]]++];
-        length += 3u + value + (value >= LONG_VALUE ? 2u : 0u);
+        join->row[f] = join->cells[join->column_next[columns[f]]++];
+        length += join->row[f].length;
     }
-    for (uint32_t f = 0; f < shape->field_count; f++)
-        join->column_next[columns[f]]--;
     return length;
 }
 
 static void write_message(struct rec_join *join, struct md_wr *wr, uint32_t record)
 {
     const struct shape *shape = &join->shapes[join->shape_of[record] - REC_SHAPES];
+    size_t length = take_row(join, shape);
 
     rec_put_number(wr, join->numbers[join->item_of[record]]);
-    rec_put_number(wr, length_of(join, shape));
-    md_wr_bytes(wr, join->heads + join->head_at[record], shape->head_length);
+    rec_put_number(wr, length);
+    bool has_slack = md_wr_left(wr) >= length + REC_SLACK;
+    uint8_t *to = md_wr_take(wr, length);
+    if (!to)
+        return;
+    copy(to, join->heads + join->head_at[record], shape->head_length, has_slack);
+    to += shape->head_length;
     for (uint32_t f = 0; f < shape->field_count; f++) {
-        uint16_t column = join->columns_of[shape->columns_at + f];
-        uint32_t value = join->column_next[column]++;
-        uint16_t length = join->length[value];
-        md_wr_u16(wr, join->ids[column]);
-        if (length >= LONG_VALUE) {
-            md_wr_u8(wr, LONG_VALUE);
-            md_wr_u16(wr, length);
-        } else {
-            md_wr_u8(wr, (uint8_t)length);
-        }
-        md_wr_bytes(wr, join->scratch.arena + join->at[value], length);
+        const struct rec_cell *cell = &join->row[f];
+        copy(to, join->scratch.arena + cell->at, cell->length, has_slack);
+        to += cell->length;
     }
 }
 

@@ -362,12 +362,12 @@ static void a_file_of_the_version_before_is_read(void **state)
 static void what_an_item_had_before_the_count_wraps_is_nothing(void **state)
 {
     struct world *w = *state;
-    uint8_t meta[64], body[64], text[8] = { 0 }, arena[64], is_other[1], plane[64];
+    uint8_t meta[64], body[64], text[8 + REC_SLACK] = { 0 }, arena[64 + REC_SLACK];
+    uint8_t is_other[1], plane[64];
     uint64_t residuals[1], firsts[1];
-    uint32_t at[1];
-    uint16_t length[1];
+    struct rec_cell cell[1];
     static const uint16_t item[1] = { 7 };
-    const struct rec_cells cells = { at, length, item, 1 };
+    const struct rec_cells cells = { .cell = cell, .item = item, .count = 1 };
     static const uint64_t numbers[][2] = {
         { 1ull << 60, 4 }, { 8, 1 }, { 0, 9 }, { UINT64_MAX, 2 }
     };

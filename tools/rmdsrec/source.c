@@ -258,6 +258,18 @@ static bool is_dictionary(const struct rec_reader *reader, uint32_t number)
     return key && key->domain == RWF_DOMAIN_DICTIONARY;
 }
 
+/* Else all of it would be read to find none. */
+static bool has_dictionary(const struct rec_reader *reader)
+{
+    struct rec_facts facts;
+    uint32_t number = 1;
+
+    rec_reader_facts(reader, &facts);
+    while (number <= facts.items && !is_dictionary(reader, number))
+        number++;
+    return number <= facts.items;
+}
+
 struct rwf_dictionary *source_dictionary(struct rec_reader *reader)
 {
     struct rwf_dictionary *dictionary;
@@ -266,7 +278,7 @@ struct rwf_dictionary *source_dictionary(struct rec_reader *reader)
     struct rwf_msg msg;
     unsigned whole = 0;
 
-    if (rwf_dictionary_create(&dictionary) != MD_OK)
+    if (!has_dictionary(reader) || rwf_dictionary_create(&dictionary) != MD_OK)
         return NULL;
     if (rec_cursor_create(reader, &cursor) != MD_OK) {
         rwf_dictionary_destroy(dictionary);
