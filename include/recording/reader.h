@@ -5,11 +5,13 @@
 
 #include "recording/format.h"
 
-/* The bytes of a file, wherever they are. `read` gives exactly `length` bytes, or fails. */
+/* The bytes of a file, wherever they are. `read` gives exactly `length` bytes, or fails. `expect`
+ * may be NULL: these bytes will be read soon. */
 struct rec_source {
     void *context;
     int (*read)(void *context, uint64_t at, uint8_t *bytes, size_t length);
     uint64_t length;
+    void (*expect)(void *context, uint64_t at, uint64_t length);
 };
 
 enum rec_damage_kind {

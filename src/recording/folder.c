@@ -219,6 +219,21 @@ static void need_items(struct rec_folder *folder, uint32_t only, size_t last)
 
 /* ---- seeking ---- */
 
+/* Chunks come from a disk while those before them are read. */
+static void expect(const struct rec_folder *folder, size_t last)
+{
+    const struct rec_catalogue *catalogue = &folder->reader->catalogue;
+
+    for (size_t i = 0; i <= last; i++) {
+        const struct rec_place *place = &catalogue->places[i], *next = place + 1;
+        const struct rec_source *source = &folder->reader->parts[place->part].source;
+        bool has_next = i + 1 < catalogue->count && next->part == place->part;
+        uint64_t end = has_next ? next->at : source->length;
+        if (is_needed(folder, i) && source->expect && end > place->at)
+            source->expect(source->context, place->at, end - place->at);
+    }
+}
+
 static void apply_scan(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
 {
     struct rec_scan scan = rec_scan_start(folder->page.records, &folder->page.preamble);
@@ -251,6 +266,7 @@ int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
         last--;
     memset(folder->needed, 0, folder->needed_words * sizeof(*folder->needed));
     need_items(folder, only, last);
+    expect(folder, last);
     for (size_t place = 0; place <= last; place++) {
         if (rec_missing_before(reader, place) > 0)
             tear_all(folder);

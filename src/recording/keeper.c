@@ -11,8 +11,8 @@
 #define KEY_MAX        (3u + 255u + 1u + 255u)
 #define TICKS_A_SECOND 10u
 #define SWEEP_MAX      2000u /* items that one tick looks at */
-#define SPAN_LEAST     (4u << 20)
-#define SPAN_IMAGES    32u         /* images take one byte in so many of what is recorded */
+#define SPAN_LEAST     (2u << 20)
+#define SPAN_IMAGES    16u         /* images take one byte in so many of what is recorded */
 #define CHUNK_COST     (64u << 10) /* reading a chunk costs a reader as much as so many bytes */
 #define DICTIONARY_MAX (8u << 20)
 

@@ -109,6 +109,14 @@ static int read_memory(void *context, uint64_t at, uint8_t *bytes, size_t length
     return MD_OK;
 }
 
+static void expect_memory(void *context, uint64_t at, uint64_t length)
+{
+    const struct bench *bench = context;
+
+    if (bench->fd >= 0)
+        (void)posix_fadvise(bench->fd, (off_t)at, (off_t)length, POSIX_FADV_WILLNEED);
+}
+
 static struct rec_chunk *take(void *context)
 {
     return ((struct bench *)context)->chunk;
@@ -295,7 +303,7 @@ static void read_all(struct rec_reader *reader, struct rec_folder *folder)
 /* All records in order, into nothing; then every image of moments anywhere. */
 static void read_back(struct bench *bench)
 {
-    const struct rec_source source = { bench, read_memory, bench->bytes };
+    const struct rec_source source = { bench, read_memory, bench->bytes, expect_memory };
     const struct cache_config cache = { 0 };
     struct rec_reader *reader;
     struct rec_folder *folder;

@@ -12,7 +12,9 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-#define FILE_MAX 262144u
+#define RECORDS_MAX 5000u
+#define PART_MAX    65000u
+#define FILE_MAX    262144u
 
 struct file {
     uint8_t bytes[FILE_MAX];
@@ -112,26 +114,66 @@ static void build(struct file *file, struct rec_packer *packer, const uint8_t *d
     }
 }
 
+/* The same image, by a folder that is asked after each record and by one that is asked at last. */
+static void compare(struct rec_folder *asked, struct rec_folder *late, uint32_t number)
+{
+    static uint8_t x[PART_MAX], y[PART_MAX];
+    const struct cache_image *a = rec_folder_image(asked, number);
+    const struct cache_image *b = rec_folder_image(late, number);
+    struct cache_cursor at_a = { 0 }, at_b = { 0 };
+    size_t length_a = 0, length_b = 0;
+    bool is_last_a = false, is_last_b = false;
+
+    if (!a != !b)
+        abort();
+    while (a && !is_last_a) {
+        int rc = cache_image_part(a, &at_a, x, sizeof(x), &length_a, &is_last_a);
+        if (cache_image_part(b, &at_b, y, sizeof(y), &length_b, &is_last_b) != rc)
+            abort();
+        if (rc != MD_OK)
+            return;
+        if (is_last_a != is_last_b || length_a != length_b || memcmp(x, y, length_a) != 0)
+            abort();
+    }
+}
+
+static void play(struct rec_cursor *cursor, struct rec_folder *asked, struct rec_folder *late)
+{
+    struct rec_record record;
+
+    for (unsigned i = 0; i < RECORDS_MAX && rec_cursor_next(cursor, &record) > 0; i++) {
+        rec_folder_apply(asked, &record);
+        (void)rec_folder_image(asked, record.number);
+        rec_folder_apply(late, &record);
+    }
+}
+
 static void read_all(struct rec_reader *reader)
 {
-    struct cache_config config = { .bytes_max = 16u << 20, .keeps_pages = true };
-    struct rec_folder *folder;
+    struct cache_config config = { .bytes_max = 64u << 20, .keeps_pages = true };
+    struct rec_folder *asked, *late;
     struct rec_cursor *cursor;
-    struct rec_record record;
     struct rec_facts facts;
 
     rec_reader_facts(reader, &facts);
     if (rec_cursor_create(reader, &cursor) != MD_OK ||
-        rec_folder_create(reader, &config, &folder) != MD_OK)
+        rec_folder_create(reader, &config, &asked) != MD_OK ||
+        rec_folder_create(reader, &config, &late) != MD_OK)
         abort();
-    for (unsigned i = 0; i < 5000 && rec_cursor_next(cursor, &record) > 0; i++)
-        rec_folder_apply(folder, &record);
+    play(cursor, asked, late);
+    for (uint32_t i = 1; i <= facts.items && i <= RECORDS_MAX; i++)
+        compare(asked, late, i);
     uint64_t middle = facts.first_mono_ns + (facts.last_mono_ns - facts.first_mono_ns) / 2;
-    (void)rec_folder_seek(folder, middle, 0);
+    (void)rec_folder_seek(asked, middle, 0);
+    for (uint32_t i = 1; i <= facts.items && i <= RECORDS_MAX; i++)
+        (void)rec_folder_image(asked, i);
+    (void)rec_folder_seek(late, middle, 0);
     (void)rec_cursor_seek(cursor, middle);
-    for (unsigned i = 0; i < 5000 && rec_cursor_next(cursor, &record) > 0; i++)
-        rec_folder_apply(folder, &record);
-    rec_folder_destroy(folder);
+    play(cursor, asked, late);
+    for (uint32_t i = 1; i <= facts.items && i <= RECORDS_MAX; i++)
+        compare(asked, late, i);
+    rec_folder_destroy(asked);
+    rec_folder_destroy(late);
     rec_cursor_destroy(cursor);
 }
 
@@ -144,7 +186,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     build(&file, packer, data, size);
     rec_packer_destroy(packer);
-    const struct rec_source source = { &file, read_file, file.length };
+    const struct rec_source source = { .context = &file, .read = read_file, .length = file.length };
     for (int walks = 0; walks < 2; walks++) {
         struct rec_reader *reader;
         if (rec_reader_open(&source, walks, &reader) != MD_OK)

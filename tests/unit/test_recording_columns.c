@@ -330,7 +330,7 @@ static void a_file_of_the_version_before_is_read(void **state)
     struct world *w = *state;
     const struct rec_disk disk = { &file, write_file };
     const struct rec_file_info info = { .series = 1 };
-    const struct rec_source source = { &file, read_file, 0 };
+    const struct rec_source source = { .context = &file, .read = read_file };
     struct rec_source whole = source;
     struct rec_reader *reader;
     struct rec_cursor *cursor;

@@ -33,9 +33,16 @@ static int read_file(void *context, uint64_t at, uint8_t *bytes, size_t length)
     return MD_OK;
 }
 
+static void expect_file(void *context, uint64_t at, uint64_t length)
+{
+    const struct source_file *file = context;
+
+    (void)posix_fadvise(file->fd, (off_t)at, (off_t)length, POSIX_FADV_WILLNEED);
+}
+
 static struct rec_source bytes_of(struct source_file *file)
 {
-    return (struct rec_source){ file, read_file, file->length };
+    return (struct rec_source){ file, read_file, file->length, expect_file };
 }
 
 /* ---- the files of a series ---- */
