@@ -40,9 +40,26 @@ def wait_for(is_right, text, pause_s):
 class Recorder:
     def __init__(self, port, path, items):
         self.path = path
+        self.control = path + ".control"
         self.program = subprocess.Popen(
             [os.path.join(recording.BIN, "rmdsrec"), "record", path, "-host", f"127.0.0.1:{port}",
-             "-S", "RDFD", "-f", items, "-o", "100000"], stdout=subprocess.PIPE, text=True)
+             "-S", "RDFD", "-f", items, "-o", "100000", "-buffer", "1024",
+             "-control", self.control], stdout=subprocess.PIPE, text=True)
+
+    def state(self):
+        """How many items are open, and how many messages came."""
+        found = re.search(r"ok connected, (\d+) of \d+ items open, (\d+) messages",
+                          tell(self.control))
+        return (int(found[1]), int(found[2])) if found else (0, 0)
+
+    def wait_until_still(self):
+        """Until no message has come since the last look."""
+        last = []
+
+        def is_still():
+            last.append(self.state()[1])
+            return len(last) > 1 and last[-1] > 0 and last[-1] == last[-2]
+        wait_for(is_still, "messages do not end", 2)
 
     def end(self):
         self.program.send_signal(signal.SIGTERM)
@@ -69,8 +86,7 @@ def round_trip(folder, seconds, rate):
     publisher = Publisher()
     try:
         recorder = Recorder(publisher.port, first, items)
-        wait_for(lambda: os.path.exists(first) and
-                 updates(first)[1] >= ITEMS + len(KINDS), "items do not open", 0.5)
+        wait_for(lambda: recorder.state()[0] == ITEMS + len(KINDS), "items do not open", 0.5)
         publisher.rate(rate)
         begin = time.monotonic()
         wait_for(lambda: time.monotonic() >= begin + seconds, "", 1)
@@ -82,6 +98,7 @@ def round_trip(folder, seconds, rate):
                               "-control", control)
     recorder = Recorder(player.port, second, items)
     wait_for(lambda: "ok ended at" in tell(control), "the replay does not end", 1)
+    recorder.wait_until_still()
     wait_for(lambda: updates(second)[0] >= wanted, "not every update comes", 2)
     recorder.end()
     code, text = player.end()
