@@ -54,7 +54,10 @@ void rec_keeper_stats(const struct rec_keeper *keeper, struct rec_keeper_stats *
  * to them. What a hole, a loss or a lost connection has touched is suspect until the next image. */
 struct rec_folder;
 
-int rec_folder_create(struct rec_reader *reader, const struct cache_config *cache,
+/* Records wait until their item is asked for, or has another image: `waits` bytes of them, from
+ * 4096. Those of a file wait in REC_WAITS: more than between two images of an item. */
+#define REC_WAITS (32u << 20)
+int rec_folder_create(struct rec_reader *reader, const struct cache_config *cache, size_t waits,
                       struct rec_folder **out);
 void rec_folder_destroy(struct rec_folder *folder);
 /* Every record up to `mono_ns`, of one item, or of all (`only` 0). Reads the chunks alone that have
@@ -62,7 +65,7 @@ void rec_folder_destroy(struct rec_folder *folder);
 int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only);
 void rec_folder_apply(struct rec_folder *folder, const struct rec_record *record);
 /* NULL: it has none that is whole. For cache_image_part() and cache_image_state(), until the next
- * record is applied. Records wait until their item is asked for, or has another image. */
+ * record is applied. */
 const struct cache_image *rec_folder_image(struct rec_folder *folder, uint32_t number);
 /* Chunks that the last seek has read. */
 uint64_t rec_folder_chunks_read(const struct rec_folder *folder);

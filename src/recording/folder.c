@@ -8,8 +8,6 @@
 #include "later.h"
 #include "reader.h"
 
-#define LATER_BYTES (32u << 20)
-
 struct rec_folder {
     struct rec_reader *reader;
     struct rec_images images;
@@ -20,7 +18,7 @@ struct rec_folder {
     uint64_t chunks_read;
 };
 
-int rec_folder_create(struct rec_reader *reader, const struct cache_config *cache,
+int rec_folder_create(struct rec_reader *reader, const struct cache_config *cache, size_t waits,
                       struct rec_folder **out)
 {
     struct rec_folder *folder = calloc(1, sizeof(*folder));
@@ -32,7 +30,7 @@ int rec_folder_create(struct rec_reader *reader, const struct cache_config *cach
     folder->needed_words = reader->catalogue.count / 64 + 1;
     folder->needed = calloc(folder->needed_words, sizeof(*folder->needed));
     if (folder->needed && rec_images_init(&folder->images, cache) == MD_OK &&
-        rec_later_init(&folder->later, &folder->images, LATER_BYTES) == MD_OK)
+        rec_later_init(&folder->later, &folder->images, waits) == MD_OK)
         return MD_OK;
     rec_folder_destroy(folder);
     *out = NULL;

@@ -311,7 +311,7 @@ static void read_back(struct bench *bench)
 
     double begin_ns = cpu_ns(), opening_ns = wall_ns();
     if (rec_reader_open(&source, false, &reader) != MD_OK ||
-        rec_folder_create(reader, &cache, &folder) != MD_OK)
+        rec_folder_create(reader, &cache, REC_WAITS, &folder) != MD_OK)
         fail("it is not read");
     printf("opening     %.1f ms for a file of %.0f MB, %.1f of CPU\n",
            (wall_ns() - opening_ns) / 1e6, (double)bench->bytes / 1e6, (cpu_ns() - begin_ns) / 1e6);

@@ -157,8 +157,8 @@ static void read_all(struct rec_reader *reader)
 
     rec_reader_facts(reader, &facts);
     if (rec_cursor_create(reader, &cursor) != MD_OK ||
-        rec_folder_create(reader, &config, &asked) != MD_OK ||
-        rec_folder_create(reader, &config, &late) != MD_OK)
+        rec_folder_create(reader, &config, 4096, &asked) != MD_OK ||
+        rec_folder_create(reader, &config, 65536, &late) != MD_OK)
         abort();
     play(cursor, asked, late);
     for (uint32_t i = 1; i <= facts.items && i <= RECORDS_MAX; i++)

@@ -66,6 +66,8 @@ class Recorder:
         text = self.program.communicate()[0]
         assert self.program.returncode == 0, text
         print(text, flush=True)
+        assert "the connection 0 times" in text, \
+            "a connection was lost: the machine is too busy for this rate"
 
 
 def tell(control):

@@ -27,6 +27,7 @@
 #define CHUNKS_MAX 512u
 #define DISK_MAX   (16u << 20)
 #define POOL       4u
+#define WAITS      20000u /* bytes of records: fewer than between two images */
 
 static unsigned damages = 300;
 
@@ -483,8 +484,8 @@ static void compare_moments(struct world *w, struct rec_reader *reader, unsigned
     uint64_t at_ns = START;
     int more;
 
-    assert_int_equal(rec_folder_create(reader, &config, &by_index), MD_OK);
-    assert_int_equal(rec_folder_create(reader, &config, &by_all), MD_OK);
+    assert_int_equal(rec_folder_create(reader, &config, REC_WAITS, &by_index), MD_OK);
+    assert_int_equal(rec_folder_create(reader, &config, WAITS, &by_all), MD_OK);
     assert_int_equal(rec_cursor_create(reader, &cursor), MD_OK);
     more = rec_cursor_next(cursor, &record);
     for (unsigned i = 0; i < moments; i++) {
@@ -566,7 +567,7 @@ static void images_come_before_too_much_has_to_be_read(void **state)
         say_long(&w, i % ITEMS, i < ITEMS);
     end_file(&w);
     assert_int_equal(open_disk(&w.disk, false, &reader), MD_OK);
-    assert_int_equal(rec_folder_create(reader, &config, &folder), MD_OK);
+    assert_int_equal(rec_folder_create(reader, &config, REC_WAITS, &folder), MD_OK);
     for (unsigned i = 1; i <= moments; i++) {
         unsigned number = messages / moments * i;
         w.disk.expected = w.disk.expected_end = 0;
@@ -721,12 +722,12 @@ static void another_file_has_every_image_of_its_beginning(void **state)
     assert_true(w.writer.chunk->starts_file);
     end_file(&w);
     assert_int_equal(open_disk(&first, false, &reader), MD_OK);
-    assert_int_equal(rec_folder_create(reader, &config, &before), MD_OK);
+    assert_int_equal(rec_folder_create(reader, &config, REC_WAITS, &before), MD_OK);
     first.expected_end = w.disk.expected_end = 0;
     assert_int_equal(rec_folder_seek(before, moment_ns, 0), MD_OK);
     struct rec_reader *second;
     assert_int_equal(open_disk(&w.disk, false, &second), MD_OK);
-    assert_int_equal(rec_folder_create(second, &config, &after), MD_OK);
+    assert_int_equal(rec_folder_create(second, &config, REC_WAITS, &after), MD_OK);
     assert_int_equal(rec_folder_seek(after, moment_ns, 0), MD_OK);
     compare_images(&w, before, after, 0);
     rec_folder_destroy(before);

@@ -195,7 +195,7 @@ static bool read_all(struct side *side)
     rec_reader_facts(side->source.reader, &facts);
     bool is_whole = make_streams(side, facts.items) &&
                     rec_cursor_create(side->source.reader, &cursor) == MD_OK &&
-                    rec_folder_create(side->source.reader, &cache, &folder) == MD_OK;
+                    rec_folder_create(side->source.reader, &cache, REC_WAITS, &folder) == MD_OK;
     while (is_whole && rec_cursor_next(cursor, &record) > 0) {
         rec_folder_apply(folder, &record);
         struct stream *stream = record.number < side->count ? side->streams[record.number] : NULL;

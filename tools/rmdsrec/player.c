@@ -169,7 +169,7 @@ static bool load(const struct player_config *config, struct player *player)
     }
     rec_reader_facts(player->source.reader, &player->facts);
     if (!list_items(player, config) ||
-        rec_folder_create(player->source.reader, &cache, &player->folder) != MD_OK ||
+        rec_folder_create(player->source.reader, &cache, REC_WAITS, &player->folder) != MD_OK ||
         rec_cursor_create(player->source.reader, &player->cursor) != MD_OK) {
         fprintf(stderr, PROGRAM ": out of memory\n");
         return false;
