@@ -8,6 +8,8 @@
 #include "later.h"
 #include "reader.h"
 
+#define AHEAD_BYTES (16u << 20) /* announced before they are read */
+
 struct rec_folder {
     struct rec_reader *reader;
     struct rec_images images;
@@ -70,7 +72,7 @@ static void tear_all(struct rec_folder *folder)
     rec_images_tear(&folder->images, NULL);
 }
 
-/* The directory changes the states of other items: what came before it is applied first. */
+/* States of groups change other items: what came before them is applied first. */
 static void apply_message(struct rec_folder *folder, const struct rec_record *record,
                           const struct rec_key *key)
 {
@@ -79,11 +81,13 @@ static void apply_message(struct rec_folder *folder, const struct rec_record *re
     if (!image || key->domain == RWF_DOMAIN_DICTIONARY)
         return;
     if (key->domain == RWF_DOMAIN_SOURCE && record->kind == REC_MESSAGE) {
-        rec_later_settle_all(&folder->later);
+        if (rec_images_has_groups(record->bytes))
+            rec_later_settle_all(&folder->later);
         (void)rec_images_apply(&folder->images, image, record->bytes, record->flags, true);
         return;
     }
-    (void)rec_later_put(&folder->later, record->number, record->bytes, record->flags);
+    if (rec_later_put(&folder->later, record->number, record->bytes, record->flags) != MD_OK)
+        rec_images_tear(&folder->images, image);
 }
 
 static void apply_loss(struct rec_folder *folder, uint32_t number, const struct rec_key *key)
@@ -217,18 +221,34 @@ static void need_items(struct rec_folder *folder, uint32_t only, size_t last)
 
 /* ---- seeking ---- */
 
-/* Chunks come from a disk while those before them are read. */
-static void expect(const struct rec_folder *folder, size_t last)
+/* The chunks that are announced and not read yet. */
+struct ahead {
+    size_t next;
+    uint64_t bytes;
+};
+
+static uint64_t length_of(const struct rec_folder *folder, size_t at)
 {
     const struct rec_catalogue *catalogue = &folder->reader->catalogue;
+    const struct rec_place *place = &catalogue->places[at], *next = place + 1;
+    bool has_next = at + 1 < catalogue->count && next->part == place->part;
+    uint64_t end = has_next ? next->at : folder->reader->parts[place->part].source.length;
 
-    for (size_t i = 0; i <= last; i++) {
-        const struct rec_place *place = &catalogue->places[i], *next = place + 1;
+    return end > place->at ? end - place->at : 0;
+}
+
+/* Chunks come from a disk while those before them are read; a seek may need a day of them. */
+static void expect(const struct rec_folder *folder, size_t last, struct ahead *ahead)
+{
+    for (; ahead->next <= last && ahead->bytes < AHEAD_BYTES; ahead->next++) {
+        const struct rec_place *place = &folder->reader->catalogue.places[ahead->next];
         const struct rec_source *source = &folder->reader->parts[place->part].source;
-        bool has_next = i + 1 < catalogue->count && next->part == place->part;
-        uint64_t end = has_next ? next->at : source->length;
-        if (is_needed(folder, i) && source->expect && end > place->at)
-            source->expect(source->context, place->at, end - place->at);
+        if (!is_needed(folder, ahead->next))
+            continue;
+        uint64_t length = length_of(folder, ahead->next);
+        if (source->expect && length > 0)
+            source->expect(source->context, place->at, length);
+        ahead->bytes += length;
     }
 }
 
@@ -254,6 +274,7 @@ int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
 {
     struct rec_reader *reader = folder->reader;
     size_t last = rec_catalogue_after(&reader->catalogue, mono_ns);
+    struct ahead ahead = { 0 };
 
     rec_later_clear(&folder->later);
     rec_images_clear(&folder->images);
@@ -264,12 +285,13 @@ int rec_folder_seek(struct rec_folder *folder, uint64_t mono_ns, uint32_t only)
         last--;
     memset(folder->needed, 0, folder->needed_words * sizeof(*folder->needed));
     need_items(folder, only, last);
-    expect(folder, last);
     for (size_t place = 0; place <= last; place++) {
         if (rec_missing_before(reader, place) > 0)
             tear_all(folder);
         if (!is_needed(folder, place))
             continue;
+        expect(folder, last, &ahead);
+        ahead.bytes -= length_of(folder, place);
         folder->chunks_read++;
         int rc = rec_page_load(reader, &reader->catalogue.places[place], &folder->page);
         if (rc == MD_ERR_NOMEM)

@@ -130,6 +130,22 @@ static void apply_directory(struct rec_images *images, const struct rwf_msg *msg
     }
 }
 
+bool rec_images_has_groups(struct rwf_bytes message)
+{
+    struct omm_directory directory;
+    struct omm_service service;
+    struct omm_group group;
+    struct rwf_msg msg;
+
+    if (rwf_msg_decode(message, &msg) != RWF_OK || omm_directory_start(&msg, &directory) != RWF_OK)
+        return false;
+    while (omm_directory_next(&directory, &service) > 0) {
+        if (omm_directory_group(&directory, &group) > 0)
+            return true;
+    }
+    return false;
+}
+
 /* ---- messages ---- */
 
 static bool is_image(const struct rwf_msg *msg)

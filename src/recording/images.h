@@ -32,6 +32,8 @@ bool rec_images_begins(const struct rec_image *image, struct rwf_bytes message);
  * that the recorder has made. */
 int rec_images_apply(struct rec_images *images, struct rec_image *image, struct rwf_bytes message,
                      unsigned flags, bool is_received);
+/* Whether this message of the directory changes states of other items. */
+bool rec_images_has_groups(struct rwf_bytes message);
 /* Messages of this item are missing; NULL: of all items. */
 void rec_images_tear(struct rec_images *images, struct rec_image *image);
 /* The connection was lost: suspect, all of them. */
