@@ -41,6 +41,8 @@ endif()
 # more instructions for an update of a hundred consumers (callgrind of bench_p2ps_fan), so not on the way of the data.
 set(RMDS_ZEROED conf daemon httpd status)
 check_c_compiler_flag(-ftrivial-auto-var-init=zero has_ftrivial_auto_var_init)
+# No tick passes through these: they are compiled once, not again for each program that is optimised at link time.
+set(RMDS_NEVER_TICKS audit conf daemon httpd jwt livepage status)
 # Checked copies need an optimiser; a sanitizer has its own.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT RMDS_SANITIZE AND NOT RMDS_FUZZ)
   target_compile_options(rmds_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
@@ -125,6 +127,9 @@ function(rmds_module name)
   target_link_libraries(${name} PUBLIC rmds_flags ${ARG_USES} PRIVATE ${ARG_LIBS})
   if(has_ftrivial_auto_var_init AND name IN_LIST RMDS_ZEROED)
     target_compile_options(${name} PRIVATE -ftrivial-auto-var-init=zero)
+  endif()
+  if(name IN_LIST RMDS_NEVER_TICKS)
+    set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
   endif()
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
     OUTPUT_NAME rmds_${name} ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)

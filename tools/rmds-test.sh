@@ -61,6 +61,16 @@ cpu_used() {
         "$(awk 'NR == 2 { split($1 $2, t, /[ms]/); printf "%d", 60 * t[1] + t[2] + 60 * t[3] + t[4] }' "$file")"
 }
 
+# reaped_cpu: what was done ahead counts in its stages, and once more for this shell when all of it has ended.
+reaped_cpu() {
+    if [ -n "$ahead_pid" ] && [ -s "$ahead_folder/all.cpu" ] && ! kill -0 "$ahead_pid" 2>/dev/null; then
+        cat "$ahead_folder/all.cpu"
+        rm "$ahead_folder/all.cpu"
+    else
+        echo 0
+    fi
+}
+
 stage() { # STAGE COMMAND...: run, time, say
     local name=$1 start=$SECONDS was=$failed begin end
     shift
@@ -70,7 +80,7 @@ stage() { # STAGE COMMAND...: run, time, say
     "$@"
     local status=$?
     cpu_used end
-    stage_note="${stage_note:+$stage_note, }$((end - begin + ahead_cpu)) s of CPU"
+    stage_note="${stage_note:+$stage_note, }$((end - begin + ahead_cpu - $(reaped_cpu))) s of CPU"
     if [ $status -ne 0 ] && [ "$failed" = "$was" ]; then
         failed=$((failed + 1))
         failures+=("$name")
@@ -162,6 +172,9 @@ work_ahead() {
     ahead fuzz configure_build fuzz fuzzers
     ahead clang judge_by_clang
     ahead clang-tidy judge_by_clang_tidy
+    local all
+    cpu_used all
+    echo "$all" >"$ahead_folder/all.cpu"
 }
 
 ahead() { # NAME COMMAND...: what it printed, and how it ended, become files
