@@ -179,6 +179,16 @@ function(rmds_test_takes tenths)
   set_tests_properties(${ARGN} PROPERTIES RESOURCE_GROUPS "cores:${tenths}")
 endfunction()
 
+# rmds_simulators(): of what a simulator does under ASan a third would be watching the stacks of functions that have
+# returned. The unit tests of the same engines and the fuzzers watch them.
+function(rmds_simulators)
+  if(RMDS_SANITIZE)
+    get_property(tests DIRECTORY PROPERTY TESTS)
+    set_property(TEST ${tests} APPEND PROPERTY
+      ENVIRONMENT_MODIFICATION "ASAN_OPTIONS=string_append::detect_stack_use_after_return=0")
+  endif()
+endfunction()
+
 # rmds_unit_test(NAME [USES module...] [LIBS target...] [LABELS label...]):
 # tests/unit/NAME.c, one cmocka program.
 function(rmds_unit_test name)

@@ -172,6 +172,8 @@ work_ahead() {
     ahead fuzz configure_build fuzz fuzzers
     ahead clang judge_by_clang
     ahead clang-tidy judge_by_clang_tidy
+    ahead format judge_format
+    ahead tidy judge_tidy
     local all
     cpu_used all
     echo "$all" >"$ahead_folder/all.cpu"
@@ -280,6 +282,14 @@ sources() {
         p2ps rrcpd tools tests -name '*.[ch]')) | grep -v '^tests/bench/limits/'
 }
 
+judge_format() {
+    (cd "$root" && sources | xargs -r -P "$(nproc)" -n 200 clang-format --dry-run -Werror)
+}
+
+judge_tidy() {
+    python3 "$root/tests/tidy.py"
+}
+
 # Versions of clang-format break lines differently: the tree is formatted by that of Debian 12.
 stage_format() {
     local version
@@ -288,7 +298,7 @@ stage_format() {
         stage_note="not judged: this is clang-format ${version#version }, the tree is formatted by 14"
         return 0
     fi
-    (cd "$root" && sources | xargs -r clang-format --dry-run -Werror) >"$RMDS_TMP/format" 2>&1 && {
+    collect format judge_format >"$RMDS_TMP/format" 2>&1 && {
         passed=$((passed + 1))
         return 0
     }
@@ -352,7 +362,7 @@ stage_tidy() {
         skipped=$((skipped + 1))
         skips+=("lint of Python (tidy): no pyflakes3")
     fi
-    python3 "$root/tests/tidy.py" && passed=$((passed + 1))
+    collect tidy judge_tidy && passed=$((passed + 1))
 }
 
 verb_test() {
