@@ -148,6 +148,56 @@ static inline int change(struct cache *cache, const struct cache_ripples *ripple
     return put(cache, image, *at, place, field->id, field->content);
 }
 
+/* Where a walk through the image is: a field begins at `at`, number `place` of the list. */
+struct walk {
+    size_t at;
+    unsigned place;
+};
+
+static bool is_id_at(const uint8_t *p, const uint8_t *id)
+{
+    uint16_t there, wanted;
+
+    memcpy(&there, p, sizeof(there));
+    memcpy(&wanted, id, sizeof(wanted));
+    return there == wanted;
+}
+
+/*
+ * Nearly all fields of nearly all updates are standard data that stands in the order of the image,
+ * is as long as what it replaces, and neither ripples nor is a part of a string. These are copied
+ * without being decoded: the image does not move. What is left of the list begins with one that is
+ * different.
+ */
+static void change_alike(struct cache *cache, const struct cache_ripples *ripples,
+                         struct cache_image *image, struct rwf_field_list *list, struct walk *walk)
+{
+    const size_t end = image->length;
+    uint8_t *bytes = image->bytes;
+    const uint8_t *p = list->pos;
+    uint32_t left = list->left;
+
+    for (; left > 0 && list->end - p >= 3; left--) {
+        size_t at = walk->at, length = p[2];
+        unsigned place = walk->place;
+
+        if (length >= CACHE_LENGTH_LONG || length > (size_t)(list->end - p - 3) ||
+            (ripples && cache_ripple_bit(ripples->sources, (int16_t)md_be16(p))))
+            break;
+        for (; at < end && !is_id_at(bytes + at, p); place++)
+            at = cache_packed_end(bytes, at + 2);
+        MD_ASSERT(at <= end);
+        if (at == end || bytes[at + 2] != length)
+            break;
+        cache_copy(bytes + at + 3, p + 3, length);
+        cache_mark(cache, place);
+        *walk = (struct walk){ .at = at + 3 + length, .place = place + 1 };
+        p += 3 + length;
+    }
+    list->pos = p;
+    list->left = left;
+}
+
 /*
  * Most updates come in the order in which the fields of the image came, so that each is found
  * behind the one before. 1: `field` is the first one that is not; 0: that was all; or an error.
@@ -156,22 +206,25 @@ static int change_in_order(struct cache *cache, const struct cache_ripples *ripp
                            struct cache_image **image, struct rwf_field_list *list,
                            struct rwf_field *field)
 {
-    size_t at = count_at(*image) + 2;
-    unsigned place = 0;
+    struct walk walk = { .at = count_at(*image) + 2 };
     int rc;
 
-    while ((rc = rwf_field_list_next(list, field)) > 0) {
-        at = cache_seek(*image, at, (*image)->length, field->id, &place);
-        if (at == (*image)->length)
+    for (;;) {
+        if (!cache->may_be_partial && list->set_left == 0)
+            change_alike(cache, ripples, *image, list, &walk);
+        rc = rwf_field_list_next(list, field);
+        if (rc <= 0)
+            return rc < 0 ? MD_ERR_MALFORMED : 0;
+        walk.at = cache_seek(*image, walk.at, (*image)->length, field->id, &walk.place);
+        if (walk.at == (*image)->length)
             return 1;
-        at += 2;
-        int err = change(cache, ripples, image, &at, place, field);
+        walk.at += 2;
+        int err = change(cache, ripples, image, &walk.at, walk.place, field);
         if (err != MD_OK)
             return err;
-        at = cache_packed_end((*image)->bytes, at);
-        place++;
+        walk.at = cache_packed_end((*image)->bytes, walk.at);
+        walk.place++;
     }
-    return rc < 0 ? MD_ERR_MALFORMED : 0;
 }
 
 /* ---- fields in any order ---- */
