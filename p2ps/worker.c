@@ -18,7 +18,7 @@
 #define POLLS_A_TURN 32
 #define FEW_EVENTS   4            /* where each may be about all items of a service */
 #define EVENTS_MAX   64           /* with what is made of them they stay in the first cache */
-#define PACE_TURNS   16           /* in which merged updates are made and not flushed */
+#define PACE_TURNS   48           /* in which merged updates are made and not flushed */
 #define TICK_NS      100000000ull /* mounts are looked at ten times a second */
 #define STOP_NS      4000000000ull
 

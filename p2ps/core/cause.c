@@ -59,9 +59,10 @@ void p2ps_cause_slow(const struct p2ps_core *core, uint32_t client, char *out, s
     write_cause(&cause, out, size);
 }
 
-void p2ps_cause_lag(const struct p2ps_core *core, char *out, size_t size)
+/* Many streams are told the same in one turn. */
+const char *p2ps_cause_lag(struct p2ps_core *core)
 {
-    const struct p2ps_lag *lag = &core->lag;
+    struct p2ps_lag *lag = &core->lag;
     const struct cause cause = {
         .used = lag->bytes / 1024,
         .max = lag->max / 1024,
@@ -70,5 +71,8 @@ void p2ps_cause_lag(const struct p2ps_core *core, char *out, size_t size)
         .unit = "KiB of the inbound ring of p2ps wait",
     };
 
-    write_cause(&cause, out, size);
+    if (lag->text_ns != core->now_ns)
+        write_cause(&cause, lag->text, sizeof(lag->text));
+    lag->text_ns = core->now_ns;
+    return lag->text;
 }

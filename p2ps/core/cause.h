@@ -10,6 +10,6 @@
 /* "4,812 of 5,000 output buffers for 12 s: conflating since 10:31:07". */
 void p2ps_cause_slow(const struct p2ps_core *core, uint32_t client, char *out, size_t size);
 /* The same of a worker that is behind. */
-void p2ps_cause_lag(const struct p2ps_core *core, char *out, size_t size);
+const char *p2ps_cause_lag(struct p2ps_core *core);
 
 #endif

@@ -38,8 +38,6 @@ static bool is_again(const struct p2ps_core *core)
 static void begin(struct p2ps_core *core, uint64_t bytes, uint64_t max)
 {
     struct p2ps_lag *lag = &core->lag;
-    char text[P2PS_CAUSE_MAX];
-
     uint64_t hold_ns = lag->hold_ns * 2 > HOLD_LEAST ? lag->hold_ns * 2 : HOLD_LEAST;
 
     *lag = (struct p2ps_lag){
@@ -51,12 +49,13 @@ static void begin(struct p2ps_core *core, uint64_t bytes, uint64_t max)
         .since_s = core->config.wall_s ? core->config.wall_s() : 0,
         .bytes = bytes,
         .max = max,
+        .told = lag->told,
+        .eighths = lag->eighths,
         .merged_before = core->stats.updates_merged,
     };
     core->is_paced = true;
     core->stats.lags++;
-    p2ps_cause_lag(core, text, sizeof(text));
-    note(core, P2PS_NOTE_BEHIND, text);
+    note(core, P2PS_NOTE_BEHIND, p2ps_cause_lag(core));
 }
 
 static void end(struct p2ps_core *core)
@@ -88,6 +87,7 @@ void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint
     struct p2ps_lag *lag = &core->lag;
 
     core->now_ns = now_ns;
+    lag->eighths = max ? (uint8_t)(bytes / (max / 8 + 1)) : 0;
     if (!lag->is_on && bytes > max / (is_again(core) ? AGAIN_SHARE : BEGIN_SHARE))
         begin(core, bytes, max);
     if (!lag->is_on)
@@ -123,9 +123,11 @@ void p2ps_lag_tell(struct p2ps_core *core, uint32_t item)
         const struct p2ps_watch *w = &it->watches[i];
 
         if (w->state == P2PS_WATCH_STEP && core->forms[w->form].pace == P2PS_PACE_NONE &&
-            !(w->flags &
-              (P2PS_WATCH_CONFLATED | P2PS_WATCH_AHEAD | P2PS_WATCH_BEHIND | P2PS_WATCH_HELD_BACK)))
+            !(w->flags & (P2PS_WATCH_CONFLATED | P2PS_WATCH_AHEAD | P2PS_WATCH_BEHIND |
+                          P2PS_WATCH_HELD_BACK))) {
+            core->lag.told++;
             p2ps_watch_conflated(core, item, i);
+        }
     }
 }
 

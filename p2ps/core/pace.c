@@ -10,9 +10,14 @@
 #include "core.h"
 #include "places.h"
 
-#define MS         1000000ull
-#define TURN_COST  2048u /* of what goes out in one turn, some 100 us: one for each watch, */
-#define PLACE_COST 16u   /* and this for the update that they get */
+#define MS          1000000ull
+#define TURN_COST   2048u /* of what goes out in one turn, some 100 us: one for each watch, */
+#define PLACE_COST  16u   /* this for the update that they get, */
+#define TELL_COST   16u   /* and for a stream that is told that it is conflated */
+#define LOT_PLACES  1024u
+#define LINE        64u
+#define LINES_MOST  16u
+#define IMAGE_BYTES 512u /* what is behind follows in order, and the processor sees it */
 
 /* ---- life ---- */
 
@@ -81,13 +86,25 @@ static void unlist(struct p2ps_pacing *pacing, const struct place *place)
         next->timer.prev = place->timer.prev;
 }
 
-/* Items have their turns in the interval by number, so that they do not all send at once. */
+/* When in the interval it is: items have their turns by number, so that they do not all send at
+ * once. A shell that flushes by a timer writes once for each of its flushes: then they have them in
+ * lots that are worth a write to each client. */
+static uint64_t phase_of(const struct p2ps_core *core, uint32_t item, uint64_t interval_ns)
+{
+    uint64_t lots = core->pacing->slots.count / LOT_PLACES + 1;
+    uint64_t drawn = md_mix64(item);
+
+    if (core->pace_waits && interval_ns / MS < MD_WHEEL_SLOTS && lots < interval_ns / MS)
+        return drawn % lots * (interval_ns / lots);
+    return drawn % interval_ns;
+}
+
 static uint64_t next_turn(const struct p2ps_core *core, const struct place *place)
 {
     uint64_t interval_ns = place->pace == P2PS_PACE_NONE
                                ? P2PS_LAG_INTERVAL_MS * MS
                                : core->config.paces[place->pace - 1].interval_ms * MS;
-    uint64_t phase_ns = md_mix64(place->item) % interval_ns;
+    uint64_t phase_ns = phase_of(core, place->item, interval_ns);
     uint64_t since_ns = (core->now_ns + interval_ns - phase_ns) % interval_ns;
 
     return core->now_ns + interval_ns - since_ns;
@@ -326,10 +343,26 @@ static uint32_t next_due(struct p2ps_core *core)
     return number;
 }
 
+static void fetch(const void *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && i < LINES_MOST * LINE; i += LINE)
+        __builtin_prefetch((const char *)from + i);
+}
+
+/* The image that the values are in, and the watches that get them: both since long out of the
+ * processor's cache. */
+static void fetch_turn(const struct p2ps_item *it, const struct place *place)
+{
+    fetch(&place->pending, sizeof(place->pending) + sizeof(place->run));
+    if (it->image)
+        fetch(it->image, IMAGE_BYTES);
+    fetch(it->watches, it->watch_count * sizeof(*it->watches));
+}
+
 void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
 {
     struct p2ps_pacing *pacing = core->pacing;
-    uint32_t number;
+    uint32_t number, told;
 
     for (uint32_t cost = 0; cost < TURN_COST && core->is_paced;) {
         if ((number = next_due(core)) == MD_NIL) {
@@ -339,8 +372,11 @@ void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
         struct place *place = p2ps_place_at(pacing, number);
         uint32_t item = place->item;
 
+        fetch_turn(&core->items[item], place);
+        told = core->lag.told;
         cost += PLACE_COST + core->items[item].watch_count;
         p2ps_place_send(core, place, number, put);
+        cost += TELL_COST * (core->lag.told - told);
         p2ps_places_trim(core, item, false);
     }
     core->is_pacing = core->is_pacing && core->is_paced;

@@ -21,6 +21,7 @@
 #define P2PS_WALKS             31 /* p2ps_item.owes is one of them */
 #define P2PS_WALKS_MASK        31u
 #define P2PS_WALK_TEXT         512 /* longer ones are cut */
+#define P2PS_LAG_TEXT          192
 #define P2PS_TEXT_MAX          128
 #define P2PS_SPELL_MAX         65536 /* longer updates are merged as they came */
 #define P2PS_ID_MAX            80
@@ -394,13 +395,17 @@ struct p2ps_core {
         uint64_t since_s;
         uint64_t bytes; /* the most since then */
         uint64_t max;
-        uint32_t item; /* that is looked at next */
+        uint32_t told;   /* streams that heard that they are conflated, since the core began */
+        uint8_t eighths; /* of the inbound ring that wait now: see P2PS_TURN_ASKS */
+        uint32_t item;   /* that is looked at next */
         uint32_t streams;
         uint64_t merged_before;
         uint64_t calm_ns;   /* since when next to nothing waits; 0: more does */
         uint64_t hold_ns;   /* so long it must not, and then what was told stays as it is */
         uint64_t ended_ns;  /* 0: it never was behind */
         uint64_t resume_ns; /* when streams begin to hear that it is over */
+        uint64_t text_ns;   /* `text` was made then; 0: not since it began */
+        char text[P2PS_LAG_TEXT];
     } lag;
     uint16_t pace_skips; /* rates whose watches the present record is not for */
     struct conflate *merger;

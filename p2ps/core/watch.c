@@ -132,15 +132,18 @@ void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t wat
 }
 
 /* Why updates are missing, and how many of those that are never merged. */
-static void conflation_text(const struct p2ps_core *core, uint32_t client, const uint32_t *lost,
+static void conflation_text(struct p2ps_core *core, uint32_t client, const uint32_t *lost,
                             char out[P2PS_WALK_TEXT])
 {
-    char cause[P2PS_CAUSE_MAX] = "Updates were left out";
+    const char *cause = "Updates were left out";
+    char slow[P2PS_CAUSE_MAX];
 
-    if (core->clients[client].is_merging)
-        p2ps_cause_slow(core, client, cause, sizeof(cause));
-    else if (core->lag.is_on || core->lag.is_resuming)
-        p2ps_cause_lag(core, cause, sizeof(cause));
+    if (core->clients[client].is_merging) {
+        p2ps_cause_slow(core, client, slow, sizeof(slow));
+        cause = slow;
+    } else if (core->lag.is_on || core->lag.is_resuming) {
+        cause = p2ps_cause_lag(core);
+    }
     if (lost)
         snprintf(out, P2PS_WALK_TEXT,
                  "%s. %u updates that are never merged are lost: they had no room", cause, *lost);

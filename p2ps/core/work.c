@@ -6,9 +6,16 @@
 #include "private.h"
 #include "tally.h"
 
+static uint32_t asks_of_turn(const struct p2ps_core *core)
+{
+    uint32_t asks = P2PS_TURN_ASKS >> core->lag.eighths;
+
+    return asks ? asks : 1;
+}
+
 void p2ps_work_refill(struct p2ps_core *core)
 {
-    core->work.asks = P2PS_TURN_ASKS;
+    core->work.asks = asks_of_turn(core);
     core->work.watches = P2PS_TURN_WATCHES;
     core->work.places = P2PS_TURN_PLACES;
     core->work.checks = P2PS_TURN_CHECKS;

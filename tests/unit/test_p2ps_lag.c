@@ -1,7 +1,7 @@
 /* test_p2ps_lag.c - a worker that is behind on its inbound ring: all updates are merged until it is
  * not. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "core_pair.h"
+#include "crowd.h"
 
 #define RING 1048576u
 
@@ -384,6 +384,91 @@ static void a_client_without_room_is_slow_besides(void **state)
     assert_holds(pair);
 }
 
+/* ---- the ring comes first ---- */
+
+/* The most streams that a turn opens while so much of the ring waits; `all` are opened in the end.
+ */
+static uint32_t most_of_a_turn(struct pair *pair, uint64_t bytes, int32_t first_stream, int all)
+{
+    struct crowd *c = come(pair);
+    uint32_t most = 0;
+
+    turn(pair);
+    waits(pair, bytes);
+    batch(c, first_stream, 0, all);
+    for (unsigned i = 0; p2ps_core_has_work(pair->sink); i++) {
+        uint32_t before = streams(c);
+
+        assert_true(i < 10000);
+        waits(pair, bytes);
+        turn(pair);
+        if (i > 0 && streams(c) - before > most)
+            most = streams(c) - before;
+        assert_true(streams(c) > before || before == (uint32_t)all); /* not for ever */
+    }
+    assert_int_equal(streams(c), all);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    turns_until_done(pair);
+    free(c);
+    return most;
+}
+
+static void the_more_of_the_ring_waits_the_fewer_requests_a_turn_serves(void **state)
+{
+    struct pair *pair = *state;
+
+    assert_int_equal(most_of_a_turn(pair, 0, 10, 500), P2PS_TURN_ASKS);
+    assert_int_equal(most_of_a_turn(pair, RING / 8 - 1, 10, 500), P2PS_TURN_ASKS);
+    assert_int_equal(most_of_a_turn(pair, RING / 8 + 8, 10, 500), P2PS_TURN_ASKS / 2);
+    assert_int_equal(most_of_a_turn(pair, RING / 2 + 8, 10, 500), P2PS_TURN_ASKS / 16);
+    assert_int_equal(most_of_a_turn(pair, RING, 10, 500), 1);
+    assert_int_equal(most_of_a_turn(pair, 0, 10, 500), P2PS_TURN_ASKS);
+    assert_holds(pair);
+}
+
+#define TOLD_CLIENTS 3
+#define TOLD_ITEMS   50
+
+/* All streams of many items become conflated: they are told in some turns, not in one. */
+static void a_turn_tells_a_counted_number_of_streams(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c[TOLD_CLIENTS];
+    uint32_t most = 0, told = 0;
+    char name[16];
+
+    for (int i = 0; i < TOLD_CLIENTS; i++)
+        c[i] = come(pair);
+    pair_settle(pair);
+    for (int i = 0; i < TOLD_CLIENTS; i++) {
+        batch(c[i], 10, 0, TOLD_ITEMS);
+        pair_pass(pair, 100 * PAIR_MS);
+        c[i]->statuses = 0;
+    }
+    waits(pair, RING / 2);
+    for (int i = 0; i < 2 * TOLD_ITEMS; i++) {
+        snprintf(name, sizeof(name), "N%d", i % TOLD_ITEMS);
+        updates(pair, name, 1);
+    }
+    assert_int_equal(stats(pair)->updates_merged, TOLD_ITEMS);
+    waits(pair, RING / 16);
+    pair->now_ns += 220 * PAIR_MS;
+    for (int turns = 0; turns < 10; turns++) {
+        uint32_t before = told;
+
+        turn(pair);
+        told = 0;
+        for (int i = 0; i < TOLD_CLIENTS; i++)
+            told += c[i]->statuses;
+        most = told - before > most ? told - before : most;
+    }
+    assert_int_equal(told, TOLD_CLIENTS * TOLD_ITEMS);
+    assert_in_range(most, 1, 128);
+    assert_holds(pair);
+    for (int i = 0; i < TOLD_CLIENTS; i++)
+        free(c[i]);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown)
 
 int main(void)
@@ -403,6 +488,8 @@ int main(void)
         TEST(a_client_without_room_is_slow_besides),
         TEST(behind_again_at_once_it_merges_for_longer),
         TEST(it_is_over_two_seconds_after_its_cause),
+        TEST(the_more_of_the_ring_waits_the_fewer_requests_a_turn_serves),
+        TEST(a_turn_tells_a_counted_number_of_streams),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -397,6 +397,38 @@ static void items_have_their_turns_at_different_times_of_the_interval(void **sta
     assert_true(most <= 8);
 }
 
+/* The shell flushes every 20 ms: a few large writes cost less than many small ones. */
+static void with_flushes_of_a_timer_they_have_them_in_lots(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    unsigned flushes = 0;
+    char name[16];
+
+    p2ps_core_pace_waits(pair->sink, true);
+    for (int i = 0; i < 40; i++) {
+        snprintf(name, sizeof(name), "R%d", i);
+        open_at(c, 5 + i, name, FAST);
+    }
+    for (int round = 0; round < 3; round++) {
+        for (int i = 0; i < 40; i++) {
+            snprintf(name, sizeof(name), "R%d", i);
+            updates(pair, name, 2);
+        }
+        for (int i = 0; i < 6; i++) {
+            uint64_t before = stats(pair)->updates_out;
+
+            pair_pass(pair, 20 * PAIR_MS);
+            p2ps_core_pace(pair->sink, pair->now_ns);
+            pair_settle(pair);
+            flushes += stats(pair)->updates_out > before;
+        }
+    }
+    assert_int_equal(stats(pair)->updates_out, 3 * 40);
+    assert_int_equal(flushes, 3);
+    p2ps_core_pace_waits(pair->sink, false);
+}
+
 static void jit_merges_what_comes_in_one_turn(void **state)
 {
     struct pair *pair = *state;
@@ -895,6 +927,7 @@ int main(void)
         WITH(watches_of_one_rate_share_one_merged_update, setup),
         WITH(only_those_that_ask_are_told_of_how_many_an_update_is, setup),
         WITH(items_have_their_turns_at_different_times_of_the_interval, setup),
+        WITH(with_flushes_of_a_timer_they_have_them_in_lots, setup),
         WITH(jit_merges_what_comes_in_one_turn, setup),
         WITH(a_trade_passes_at_once_behind_what_is_pending, setup),
         WITH(an_update_with_permission_data_is_not_merged, setup),
