@@ -18,7 +18,6 @@
 #define POLLS_A_TURN 32
 #define FEW_EVENTS   4            /* where each may be about all items of a service */
 #define EVENTS_MAX   64           /* with what is made of them they stay in the first cache */
-#define PACE_TURNS   48           /* in which merged updates are made and not flushed */
 #define TICK_NS      100000000ull /* mounts are looked at ten times a second */
 #define STOP_NS      4000000000ull
 
@@ -131,11 +130,9 @@ static void settle(struct p2ps_worker *worker, uint64_t now_ns)
     if (!is_timed && p2ps_core_is_pace_due(worker->core, now_ns))
         flush_all(worker);
     p2ps_core_settle(worker->core, now_ns);
-    bool is_pacing = p2ps_core_is_pacing(worker->core);
-    worker->pace_turns = is_pacing ? worker->pace_turns + 1 : 0;
-    if (!is_timed || (was_pacing && !is_pacing))
+    if (!is_timed || (was_pacing && !p2ps_core_is_pacing(worker->core)))
         flush_all(worker);
-    else if (worker->pace_turns % PACE_TURNS == 0)
+    else
         p2ps_core_flush_full(worker->core);
 }
 

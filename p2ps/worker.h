@@ -127,7 +127,6 @@ struct p2ps_worker {
     uint8_t *spare;      /* another one, for when a consumer's input has to wait; NULL: none */
     uint32_t held_count; /* consumers whose input waits */
     bool was_spent;      /* states took all of the last turn: this one takes few events at a time */
-    unsigned pace_turns; /* so far, of those that make merged updates one after the other */
     uint32_t empty_networks; /* a bit for each that was found empty since the last tick */
     bool stop_asked;
     uint64_t stop_until_ns;

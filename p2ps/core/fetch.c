@@ -4,10 +4,10 @@
 
 #include "pace.h"
 
-#define IMAGE_LINES                                                                                \
-    6u /* of an image; what is behind follows in order, and the processor sees it                  \
-        */
-#define LINE 64u
+/* Of an image. What is behind follows in order, and the processor sees it; more of them at once
+ * than it can have on their way would make it wait. */
+#define IMAGE_LINES 4u
+#define LINE        64u
 
 static void fetch_image(const struct p2ps_item *it)
 {

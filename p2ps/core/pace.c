@@ -14,7 +14,8 @@
 #define TURN_COST   2048u /* of what goes out in one turn, some 100 us: one for each watch, */
 #define PLACE_COST  16u   /* this for the update that they get, */
 #define TELL_COST   16u   /* and for a stream that is told that it is conflated */
-#define LOT_PLACES  1024u
+#define WAIT_TURNS  4u    /* with flushes of a timer so many in one: nobody waits for the rest */
+#define LOT_PLACES  2048u
 #define LINE        64u
 #define LINES_MOST  16u
 #define IMAGE_BYTES 512u /* what is behind follows in order, and the processor sees it */
@@ -362,9 +363,10 @@ static void fetch_turn(const struct p2ps_item *it, const struct place *place)
 void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
 {
     struct p2ps_pacing *pacing = core->pacing;
+    uint32_t most = core->pace_waits ? TURN_COST * WAIT_TURNS : TURN_COST;
     uint32_t number, told;
 
-    for (uint32_t cost = 0; cost < TURN_COST && core->is_paced;) {
+    for (uint32_t cost = 0; cost < most && core->is_paced;) {
         if ((number = next_due(core)) == MD_NIL) {
             core->is_paced = core->config.pace_count > 0 || core->lag.is_on || pacing->slots.count;
             break;

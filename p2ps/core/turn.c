@@ -291,6 +291,16 @@ void p2ps_core_flush(struct p2ps_core *core)
     }
 }
 
+/* More makes its next write worth more. While merged updates are made those of a lot are one write,
+ * if they are not so many that the client would look slow. */
+static bool may_fill(const struct p2ps_core *core, const struct p2ps_client *c)
+{
+    if (!c->is_used || c->is_slow)
+        return false;
+    return core->is_pacing ? c->front->fill(c->self) < core->config.owed_fill_percent / 2
+                           : !c->front->is_full(c->self);
+}
+
 void p2ps_core_flush_full(struct p2ps_core *core)
 {
     uint32_t kept = 0;
@@ -301,9 +311,8 @@ void p2ps_core_flush_full(struct p2ps_core *core)
     p2ps_turn_sweep(core);
     for (uint32_t i = 0; i < core->touched_count; i++) {
         uint32_t client = core->touched[i];
-        struct p2ps_client *c = &core->clients[client];
 
-        if (i >= due && c->is_used && !c->is_slow && !c->front->is_full(c->self)) {
+        if (i >= due && may_fill(core, &core->clients[client])) {
             core->touched[kept++] = client;
             late += i < core->late_count;
         } else {

@@ -163,6 +163,27 @@ static bool is_id_at(const uint8_t *p, const uint8_t *id)
     return there == wanted;
 }
 
+/* Marks of 64 places in turn, noted at once: places only grow. */
+struct marks {
+    unsigned first; /* place, a multiple of 64 */
+    uint64_t bits;
+};
+
+static void marks_put(struct cache *cache, const struct marks *marks)
+{
+    if (cache->changed && marks->first < CACHE_CHANGED_MAX)
+        cache->changed->bits[marks->first / 64] |= marks->bits;
+}
+
+static inline void mark(struct cache *cache, struct marks *marks, unsigned place)
+{
+    if (place - marks->first >= 64) {
+        marks_put(cache, marks);
+        *marks = (struct marks){ .first = place / 64 * 64 };
+    }
+    marks->bits |= 1ull << place % 64;
+}
+
 /*
  * Nearly all fields of nearly all updates are standard data that stands in the order of the image,
  * is as long as what it replaces, and neither ripples nor is a part of a string. These are copied
@@ -172,30 +193,34 @@ static bool is_id_at(const uint8_t *p, const uint8_t *id)
 static void change_alike(struct cache *cache, const struct cache_ripples *ripples,
                          struct cache_image *image, struct rwf_field_list *list, struct walk *walk)
 {
+    const uint8_t *p = list->pos, *const last = list->end;
     const size_t end = image->length;
-    uint8_t *bytes = image->bytes;
-    const uint8_t *p = list->pos;
+    uint8_t *const bytes = image->bytes;
     uint32_t left = list->left;
+    struct marks marks = { .first = 0 };
+    struct walk next = *walk;
 
-    for (; left > 0 && list->end - p >= 3; left--) {
-        size_t at = walk->at, length = p[2];
-        unsigned place = walk->place;
+    for (; left > 0 && last - p >= 3; left--) {
+        size_t length = p[2];
+        struct walk here = next;
 
-        if (length >= CACHE_LENGTH_LONG || length > (size_t)(list->end - p - 3) ||
+        if (length >= CACHE_LENGTH_LONG || length > (size_t)(last - p - 3) ||
             (ripples && cache_ripple_bit(ripples->sources, (int16_t)md_be16(p))))
             break;
-        for (; at < end && !is_id_at(bytes + at, p); place++)
-            at = cache_packed_end(bytes, at + 2);
-        MD_ASSERT(at <= end);
-        if (at == end || bytes[at + 2] != length)
+        for (; here.at < end && !is_id_at(bytes + here.at, p); here.place++)
+            here.at = cache_packed_end(bytes, here.at + 2);
+        MD_ASSERT(here.at <= end);
+        if (here.at == end || bytes[here.at + 2] != length)
             break;
-        cache_copy(bytes + at + 3, p + 3, length);
-        cache_mark(cache, place);
-        *walk = (struct walk){ .at = at + 3 + length, .place = place + 1 };
+        cache_copy(bytes + here.at + 3, p + 3, length);
+        mark(cache, &marks, here.place);
+        next = (struct walk){ .at = here.at + 3 + length, .place = here.place + 1 };
         p += 3 + length;
     }
+    marks_put(cache, &marks);
     list->pos = p;
     list->left = left;
+    *walk = next;
 }
 
 /*
