@@ -89,10 +89,11 @@ static void unlist(struct p2ps_pacing *pacing, const struct place *place)
 
 /* When in the interval it is: items have their turns by number, so that they do not all send at
  * once. A shell that flushes by a timer writes once for each of its flushes: then they have them in
- * lots that are worth a write to each client. */
+ * lots that are worth a write to each client. They never become fewer: another number of lots
+ * gives items another time, and once two updates within an interval. */
 static uint64_t phase_of(const struct p2ps_core *core, uint32_t item, uint64_t interval_ns)
 {
-    uint64_t lots = core->pacing->slots.count / LOT_PLACES + 1;
+    uint64_t lots = core->pacing->slots.high / LOT_PLACES + 1;
     uint64_t drawn = md_mix64(item);
 
     if (core->pace_waits && interval_ns / MS < MD_WHEEL_SLOTS && lots < interval_ns / MS)
