@@ -82,12 +82,20 @@ static void look_at_drain(struct p2ps_lag *lag, uint64_t now_ns, bool is_full)
         lag->drain_until_ns = now_ns + DRAIN_MOST;
 }
 
+/* One that was lapped has more than all of the ring in front of it. */
+static uint8_t eighths_of(uint64_t bytes, uint64_t max)
+{
+    uint64_t eighths = max ? bytes / (max / 8 + 1) : 0;
+
+    return eighths < 8 ? (uint8_t)eighths : 8;
+}
+
 void p2ps_core_lag(struct p2ps_core *core, uint64_t now_ns, uint64_t bytes, uint64_t max)
 {
     struct p2ps_lag *lag = &core->lag;
 
     core->now_ns = now_ns;
-    lag->eighths = max ? (uint8_t)(bytes / (max / 8 + 1)) : 0;
+    lag->eighths = eighths_of(bytes, max);
     if (!lag->is_on && bytes > max / (is_again(core) ? AGAIN_SHARE : BEGIN_SHARE))
         begin(core, bytes, max);
     if (!lag->is_on)

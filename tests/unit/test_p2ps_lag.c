@@ -422,6 +422,7 @@ static void the_more_of_the_ring_waits_the_fewer_requests_a_turn_serves(void **s
     assert_int_equal(most_of_a_turn(pair, RING / 8 + 8, 10, 500), P2PS_TURN_ASKS / 2);
     assert_int_equal(most_of_a_turn(pair, RING / 2 + 8, 10, 500), P2PS_TURN_ASKS / 16);
     assert_int_equal(most_of_a_turn(pair, RING, 10, 500), 1);
+    assert_int_equal(most_of_a_turn(pair, 5 * RING, 10, 500), 1); /* it is lapped */
     assert_int_equal(most_of_a_turn(pair, 0, 10, 500), P2PS_TURN_ASKS);
     assert_holds(pair);
 }
