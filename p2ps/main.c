@@ -198,7 +198,6 @@ static struct p2ps_core_config core_config(struct p2ps *p2ps)
         .field_context = p2ps->dictionaries,
         .marketfeed =
             md_conf_bool(daemon, "convertMarketfeed") ? p2ps_dictionary_marketfeed : NULL,
-        .random = random_seed(),
     };
 }
 
@@ -230,6 +229,7 @@ static int create_workers(struct p2ps *p2ps)
     }
     for (unsigned i = 0; i < md_conf_u64(daemon, "workers") && i < WORKERS_MAX; i++) {
         config.index = i;
+        config.core.random = random_seed();
         config.core.authority = p2ps_outside_authority(p2ps->outside, i);
         config.core.recorder = p2ps_audit_recorder(p2ps->audit, i);
         snprintf(name, sizeof(name), "p2ps.%s.worker%u", md_conf_instance(p2ps->daemon.conf), i);

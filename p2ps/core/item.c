@@ -11,6 +11,7 @@
 #include "itemkey/itemkey.h"
 #include "network.h"
 #include "pace.h"
+#include "phase.h"
 #include "private.h"
 #include "tally.h"
 #include "trail.h"
@@ -157,6 +158,7 @@ int p2ps_item_watch_add(struct p2ps_core *core, uint32_t item, const struct p2ps
         return err;
     }
     it->watches[it->watch_count++] = *watch;
+    p2ps_phase_look(core, watch->client);
     c->item_streams++;
     p2ps_tally_items(c, 1);
     core->stats.watches_now++;

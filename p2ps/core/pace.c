@@ -6,7 +6,6 @@
 
 #include "base/check.h"
 #include "base/err.h"
-#include "base/prng.h"
 #include "core.h"
 #include "places.h"
 
@@ -15,7 +14,6 @@
 #define PLACE_COST  16u   /* this for the update that they get, */
 #define TELL_COST   16u   /* and for a stream that is told that it is conflated */
 #define WAIT_TURNS  4u    /* with flushes of a timer so many in one: nobody waits for the rest */
-#define LOT_PLACES  2048u
 #define LINE        64u
 #define LINES_MOST  16u
 #define IMAGE_BYTES 512u /* what is behind follows in order, and the processor sees it */
@@ -31,6 +29,7 @@ int p2ps_paces_create(struct p2ps_core *core)
     if (!pacing)
         return MD_ERR_NOMEM;
     pacing->jit_first = MD_NIL;
+    p2ps_phases_start(core);
     if (md_slots_init(&pacing->slots, sizeof(struct place), UINT32_MAX / 64, &pacing->memory) !=
         MD_OK)
         return MD_ERR_NOMEM;
@@ -87,31 +86,6 @@ static void unlist(struct p2ps_pacing *pacing, const struct place *place)
         next->timer.prev = place->timer.prev;
 }
 
-/* When in the interval it is: items have their turns by number, so that they do not all send at
- * once. A shell that flushes by a timer writes once for each of its flushes: then they have them in
- * lots that are worth a write to each client. They never become fewer: another number of lots
- * gives items another time, and once two updates within an interval. */
-static uint64_t phase_of(const struct p2ps_core *core, uint32_t item, uint64_t interval_ns)
-{
-    uint64_t lots = core->pacing->slots.high / LOT_PLACES + 1;
-    uint64_t drawn = md_mix64(item);
-
-    if (core->pace_waits && interval_ns / MS < MD_WHEEL_SLOTS && lots < interval_ns / MS)
-        return drawn % lots * (interval_ns / lots);
-    return drawn % interval_ns;
-}
-
-static uint64_t next_turn(const struct p2ps_core *core, const struct place *place)
-{
-    uint64_t interval_ns = place->pace == P2PS_PACE_NONE
-                               ? P2PS_LAG_INTERVAL_MS * MS
-                               : core->config.paces[place->pace - 1].interval_ms * MS;
-    uint64_t phase_ns = phase_of(core, place->item, interval_ns);
-    uint64_t since_ns = (core->now_ns + interval_ns - phase_ns) % interval_ns;
-
-    return core->now_ns + interval_ns - since_ns;
-}
-
 void p2ps_place_begin(struct p2ps_core *core, struct place *place, uint32_t number)
 {
     core->stats.pending_updates_now++;
@@ -120,7 +94,7 @@ void p2ps_place_begin(struct p2ps_core *core, struct place *place, uint32_t numb
     if (is_jit(core, place))
         list_in_turn(core->pacing, place, number);
     else
-        md_wheel_set(&core->pacing->wheel, number, next_turn(core, place));
+        md_wheel_set(&core->pacing->wheel, number, p2ps_phase_next(core, place));
 }
 
 static void end_pending(struct p2ps_core *core, struct place *place, uint32_t number)
@@ -193,6 +167,7 @@ struct place *p2ps_place_of(struct p2ps_core *core, uint32_t item, uint8_t pace)
     place->pending.takes_image = true;
     place->next = pacing->of[item];
     pacing->of[item] = number;
+    p2ps_phase_add(core, pace);
     return place;
 }
 
@@ -223,6 +198,7 @@ void p2ps_places_trim(struct p2ps_core *core, uint32_t item, bool is_over)
         *link = place->next;
         end_pending(core, place, number);
         drop_room(core, place);
+        p2ps_phase_drop(core, place->pace);
         md_slots_give(&pacing->slots, number);
     }
 }

@@ -6,6 +6,7 @@
 #include "base/wheel.h"
 #include "merge.h"
 #include "pace.h"
+#include "phase.h"
 
 struct place {
     struct md_wheel_timer timer; /* JIT: its links in the list of the turn */
@@ -25,9 +26,10 @@ struct p2ps_pacing {
     uint32_t *of;       /* by item: its first place, or MD_NIL */
     uint32_t of_room;
     size_t memory;
-    size_t table_memory;  /* of `memory`, there without a place */
-    uint32_t lag_pending; /* updates of watches without a rate */
-    bool is_busy;         /* places that lose their last watch stay until it is over */
+    size_t table_memory;                          /* of `memory`, there without a place */
+    uint32_t lag_pending;                         /* updates of watches without a rate */
+    struct p2ps_phase phases[P2PS_PACES_MAX + 1]; /* by rate */
+    bool is_busy; /* places that lose their last watch stay until it is over */
 };
 
 static inline struct place *p2ps_place_at(const struct p2ps_pacing *pacing, uint32_t number)

@@ -213,8 +213,9 @@ struct p2ps_client {
     bool is_owed_first : 1;         /* images and states go before what waits, in this turn */
     bool has_position : 1;          /* and counted there, as one of its user's */
     bool is_filling : 1;            /* in the list of clients whose output waits for more */
-    bool is_parked;                 /* its requests wait for a token */
-    bool is_parked_listed;          /* in the list of those */
+    bool is_parked : 1;             /* its requests wait for a token */
+    bool is_parked_listed : 1;      /* in the list of those */
+    bool has_ceiling : 1;           /* as its front has said last */
     uint32_t file_items;            /* items= of its user in the access file; 0: none */
     uint64_t proof;                 /* of its login; see entitle/entitle.h */
     uint64_t expires_s;             /* its token or certificate, since 1970; 0: never */
@@ -407,7 +408,8 @@ struct p2ps_core {
         uint64_t text_ns;   /* `text` was made then; 0: not since it began */
         char text[P2PS_LAG_TEXT];
     } lag;
-    uint16_t pace_skips; /* rates whose watches the present record is not for */
+    uint32_t ceilings_now; /* clients that have one */
+    uint16_t pace_skips;   /* rates whose watches the present record is not for */
     struct conflate *merger;
     uint8_t *run_buffer; /* of merge.c */
     struct p2ps_backlog *backlog;

@@ -13,6 +13,7 @@
 #include "drop.h"
 #include "item.h"
 #include "login.h"
+#include "phase.h"
 #include "private.h"
 #include "proof.h"
 #include "reason.h"
@@ -51,6 +52,7 @@ void p2ps_client_lost(struct p2ps_core *core, uint64_t now_ns, uint32_t client, 
     c->directory_owed = false;
     p2ps_client_login_set(core, c, P2PS_LOGIN_REFUSED);
     c->is_gone = true;
+    p2ps_phase_look(core, client);
     p2ps_drop_streams(core, client);
 }
 
@@ -347,6 +349,7 @@ static void tick_client(struct p2ps_core *core, uint32_t client)
     struct p2ps_client *c = p2ps_client_at(core, client);
     uint64_t login_timeout = core->config.login_timeout_ns * (c->is_busy ? P2PS_LOGIN_TURNS : 1);
 
+    p2ps_phase_look(core, client);
     if (c->login_state == P2PS_LOGIN_REFUSED) {
         if (core->now_ns - c->opened_ns > 2 * SECOND_NS)
             p2ps_client_cut(core, client, "login closed");

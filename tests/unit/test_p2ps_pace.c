@@ -3,6 +3,7 @@
 #include "core_pair.h"
 
 #include "base/prng.h"
+#include "p2ps/core/places.h"
 #include "rates/rates.h"
 
 #define EACH P2PS_PACES_MAX /* no rate: each update */
@@ -427,6 +428,133 @@ static void with_flushes_of_a_timer_they_have_them_in_lots(void **state)
     assert_int_equal(stats(pair)->updates_out, 3 * 40);
     assert_int_equal(flushes, 3);
     p2ps_core_pace_waits(pair->sink, false);
+}
+
+/* Two updates of each of the items, and flushes each 20 ms for as long as their interval is: the
+ * most updates that go out in one of them, and how many of them have any. */
+static uint64_t most_of_a_flush(struct pair *pair, int items, unsigned steps, unsigned *flushes)
+{
+    uint64_t first = stats(pair)->updates_out;
+    uint64_t most = 0;
+    char name[16];
+
+    *flushes = 0;
+    for (int i = 0; i < items; i++) {
+        snprintf(name, sizeof(name), "R%d", i);
+        updates(pair, name, 2);
+    }
+    for (unsigned i = 0; i < steps; i++) {
+        uint64_t before = stats(pair)->updates_out;
+
+        pair_pass(pair, 20 * PAIR_MS);
+        p2ps_core_pace(pair->sink, pair->now_ns);
+        pair_settle(pair);
+        most = stats(pair)->updates_out - before > most ? stats(pair)->updates_out - before : most;
+        *flushes += stats(pair)->updates_out > before;
+    }
+    assert_int_equal(stats(pair)->updates_out - first, items);
+    return most;
+}
+
+static void open_many(struct pair_client *c, int items, unsigned rate)
+{
+    char name[16];
+
+    p2ps_core_pace_waits(c->pair->sink, true);
+    for (int i = 0; i < items; i++) {
+        snprintf(name, sizeof(name), "R%d", i);
+        open_at(c, 5 + i, name, rate);
+    }
+}
+
+/* Not all of the interval at once: that has room in no queue that is measured by the rate. */
+static void a_lot_is_a_tenth_of_a_second_of_the_interval(void **state)
+{
+    struct pair *pair = *state;
+    unsigned flushes;
+
+    open_many(pair_client(pair, 0), 60, SLOW);
+    assert_in_range(most_of_a_flush(pair, 60, 51, &flushes), 3, 20);
+    assert_in_range(flushes, 8, 10);
+    p2ps_core_pace_waits(pair->sink, false);
+}
+
+/* With outputRate there is room for a share of a second of it. */
+static void for_a_client_with_a_ceiling_there_are_no_lots(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    unsigned flushes;
+
+    c->has_ceiling = true;
+    open_many(c, 60, FAST);
+    assert_in_range(most_of_a_flush(pair, 60, 6, &flushes), 5, 30);
+    assert_in_range(flushes, 5, 6);
+    c->has_ceiling = false; /* a reload */
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(most_of_a_flush(pair, 60, 6, &flushes), 60);
+    c->has_ceiling = true;
+    pair_pass(pair, PAIR_SEC);
+    assert_in_range(most_of_a_flush(pair, 60, 6, &flushes), 5, 30);
+    p2ps_client_gone(pair->sink, pair->now_ns, c->id);
+    pair_settle(pair);
+    assert_int_equal(pair->sink->ceilings_now, 0);
+    p2ps_core_pace_waits(pair->sink, false);
+}
+
+static uint64_t next_turn(const struct p2ps_core *core, uint32_t item, uint8_t pace)
+{
+    const struct place place = { .item = item, .pace = pace };
+
+    return p2ps_phase_next(core, &place);
+}
+
+/* Each worker has its own random number: they do not all send in the same moment. */
+static void workers_and_rates_begin_their_intervals_at_different_times(void **state)
+{
+    struct p2ps_core *core = ((struct pair *)*state)->sink;
+    uint64_t times[4];
+
+    p2ps_core_pace_waits(core, true);
+    for (int i = 0; i < 4; i++) {
+        core->idmap_key[0] = (uint64_t)(i + 1) << 40;
+        times[i] = next_turn(core, 0, FAST + 1);
+        for (int k = 0; k < i; k++)
+            assert_int_not_equal(times[i], times[k]);
+        assert_int_not_equal(times[i], next_turn(core, 0, SLOW + 1));
+        assert_in_range(times[i], core->now_ns + 1, core->now_ns + 100 * PAIR_MS);
+    }
+    p2ps_core_pace_waits(core, false);
+}
+
+/* Items keep their times, whatever is opened: else many of them would send twice. */
+static void more_lots_are_halves_of_those_before(void **state)
+{
+    struct p2ps_core *core = ((struct pair *)*state)->sink;
+    uint64_t half_ns = 50 * PAIR_MS, moved = 0, before[64];
+
+    p2ps_core_pace_waits(core, true);
+    for (unsigned i = 0; i < P2PS_LOT_PLACES; i++) /* of another rate */
+        p2ps_phase_add(core, SLOW + 1);
+    for (uint32_t item = 0; item < 64; item++) {
+        before[item] = next_turn(core, item, FAST + 1);
+        assert_int_equal(before[item], before[0]);
+    }
+    for (unsigned round = 0; round < 2; round++) {
+        for (unsigned i = 0; i < P2PS_LOT_PLACES - (round == 0); i++)
+            p2ps_phase_add(core, FAST + 1);
+        for (uint32_t item = 0; item < 64 && round == 0; item++)
+            assert_int_equal(next_turn(core, item, FAST + 1), before[0]);
+    }
+    for (uint32_t item = 0; item < 64; item++) {
+        uint64_t after = next_turn(core, item, FAST + 1);
+
+        moved += after != before[item];
+        assert_true(after == before[item] || after == before[item] + half_ns ||
+                    after + half_ns == before[item]);
+    }
+    assert_in_range(moved, 16, 48);
+    p2ps_core_pace_waits(core, false);
 }
 
 static void jit_merges_what_comes_in_one_turn(void **state)
@@ -928,6 +1056,10 @@ int main(void)
         WITH(only_those_that_ask_are_told_of_how_many_an_update_is, setup),
         WITH(items_have_their_turns_at_different_times_of_the_interval, setup),
         WITH(with_flushes_of_a_timer_they_have_them_in_lots, setup),
+        WITH(a_lot_is_a_tenth_of_a_second_of_the_interval, setup),
+        WITH(for_a_client_with_a_ceiling_there_are_no_lots, setup),
+        WITH(workers_and_rates_begin_their_intervals_at_different_times, setup),
+        WITH(more_lots_are_halves_of_those_before, setup),
         WITH(jit_merges_what_comes_in_one_turn, setup),
         WITH(a_trade_passes_at_once_behind_what_is_pending, setup),
         WITH(an_update_with_permission_data_is_not_merged, setup),
