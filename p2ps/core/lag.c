@@ -123,6 +123,25 @@ uint64_t p2ps_lag_deadline(const struct p2ps_core *core)
     return due_ns > core->now_ns ? due_ns : UINT64_MAX;
 }
 
+static bool is_untold(const struct p2ps_core *core, const struct p2ps_watch *w)
+{
+    return w->state == P2PS_WATCH_STEP && core->forms[w->form].pace == P2PS_PACE_NONE &&
+           w->flags & P2PS_WATCH_HAD_IMAGE &&
+           !(w->flags &
+             (P2PS_WATCH_CONFLATED | P2PS_WATCH_AHEAD | P2PS_WATCH_BEHIND | P2PS_WATCH_HELD_BACK));
+}
+
+bool p2ps_lag_tells(const struct p2ps_core *core, uint32_t item)
+{
+    const struct p2ps_item *it = &core->items[item];
+
+    for (uint32_t i = 0; i < it->watch_count; i++) {
+        if (is_untold(core, &it->watches[i]))
+            return true;
+    }
+    return false;
+}
+
 void p2ps_lag_tell(struct p2ps_core *core, uint32_t item)
 {
     const struct p2ps_item *it = &core->items[item];
@@ -130,12 +149,10 @@ void p2ps_lag_tell(struct p2ps_core *core, uint32_t item)
     for (uint32_t i = 0; i < it->watch_count; i++) {
         const struct p2ps_watch *w = &it->watches[i];
 
-        if (w->state == P2PS_WATCH_STEP && core->forms[w->form].pace == P2PS_PACE_NONE &&
-            !(w->flags & (P2PS_WATCH_CONFLATED | P2PS_WATCH_AHEAD | P2PS_WATCH_BEHIND |
-                          P2PS_WATCH_HELD_BACK))) {
-            core->lag.told++;
-            p2ps_watch_conflated(core, item, i);
-        }
+        if (!is_untold(core, w))
+            continue;
+        p2ps_watch_conflated(core, item, i);
+        core->lag.told += (w->flags & P2PS_WATCH_CONFLATED) != 0; /* there was room */
     }
 }
 

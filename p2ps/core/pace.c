@@ -9,10 +9,9 @@
 #include "core.h"
 #include "places.h"
 
-#define MS          1000000ull
 #define TURN_COST   2048u /* of what goes out in one turn, some 100 us: one for each watch, */
-#define PLACE_COST  16u   /* this for the update that they get, */
-#define TELL_COST   16u   /* and for a stream that is told that it is conflated */
+#define PLACE_COST  16u   /* and this for the update that they get */
+#define TURN_TELLS  128u  /* streams that are told besides; those of an item are told together */
 #define WAIT_TURNS  4u    /* with flushes of a timer so many in one: nobody waits for the rest */
 #define LINE        64u
 #define LINES_MOST  16u
@@ -28,7 +27,7 @@ int p2ps_paces_create(struct p2ps_core *core)
     pacing = core->pacing = calloc(1, sizeof(*pacing));
     if (!pacing)
         return MD_ERR_NOMEM;
-    pacing->jit_first = MD_NIL;
+    pacing->jit = pacing->telling = (struct p2ps_places){ MD_NIL, MD_NIL };
     p2ps_phases_start(core);
     if (md_slots_init(&pacing->slots, sizeof(struct place), UINT32_MAX / 64, &pacing->memory) !=
         MD_OK)
@@ -63,17 +62,21 @@ static bool is_jit(const struct p2ps_core *core, const struct place *place)
            core->config.paces[place->pace - 1].rate == RWF_RATE_JIT_CONFLATED;
 }
 
-static void list_in_turn(struct p2ps_pacing *pacing, struct place *place, uint32_t number)
+static void append(struct p2ps_pacing *pacing, struct p2ps_places *list, uint32_t number)
 {
-    struct place *first = p2ps_place_at(pacing, pacing->jit_first);
+    struct place *place = p2ps_place_at(pacing, number);
+    struct place *last = p2ps_place_at(pacing, list->last);
 
-    place->timer = (struct md_wheel_timer){ .next = pacing->jit_first, .prev = MD_NIL };
-    if (first)
-        first->timer.prev = number;
-    pacing->jit_first = number;
+    place->timer = (struct md_wheel_timer){ .next = MD_NIL, .prev = list->last };
+    if (last)
+        last->timer.next = number;
+    else
+        list->first = number;
+    list->last = number;
 }
 
-static void unlist(struct p2ps_pacing *pacing, const struct place *place)
+static void take_out(struct p2ps_pacing *pacing, struct p2ps_places *list,
+                     const struct place *place)
 {
     struct place *prev = p2ps_place_at(pacing, place->timer.prev);
     struct place *next = p2ps_place_at(pacing, place->timer.next);
@@ -81,9 +84,11 @@ static void unlist(struct p2ps_pacing *pacing, const struct place *place)
     if (prev)
         prev->timer.next = place->timer.next;
     else
-        pacing->jit_first = place->timer.next;
+        list->first = place->timer.next;
     if (next)
         next->timer.prev = place->timer.prev;
+    else
+        list->last = place->timer.prev;
 }
 
 void p2ps_place_begin(struct p2ps_core *core, struct place *place, uint32_t number)
@@ -92,7 +97,7 @@ void p2ps_place_begin(struct p2ps_core *core, struct place *place, uint32_t numb
     core->pacing->lag_pending += place->pace == P2PS_PACE_NONE;
     core->services[core->items[place->item].service].pending++;
     if (is_jit(core, place))
-        list_in_turn(core->pacing, place, number);
+        append(core->pacing, &core->pacing->jit, number);
     else
         md_wheel_set(&core->pacing->wheel, number, p2ps_phase_next(core, place));
 }
@@ -107,9 +112,12 @@ static void end_pending(struct p2ps_core *core, struct place *place, uint32_t nu
     core->pacing->lag_pending -= place->pace == P2PS_PACE_NONE;
     core->services[core->items[place->item].service].pending--;
     if (is_jit(core, place))
-        unlist(core->pacing, place);
+        take_out(core->pacing, &core->pacing->jit, place);
+    else if (place->tells)
+        take_out(core->pacing, &core->pacing->telling, place);
     else
         md_wheel_cancel(&core->pacing->wheel, number);
+    place->tells = false;
 }
 
 static void drop_room(struct p2ps_core *core, struct place *place)
@@ -311,8 +319,10 @@ static uint32_t next_due(struct p2ps_core *core)
 
     if (core->now_ns < core->lag.drain_until_ns)
         return MD_NIL;
-    if (pacing->jit_first != MD_NIL)
-        return pacing->jit_first;
+    if (pacing->jit.first != MD_NIL)
+        return pacing->jit.first;
+    if (pacing->telling.first != MD_NIL && pacing->tell_left > 0)
+        return pacing->telling.first;
     if (core->pace_waits && !core->is_pacing)
         return MD_NIL;
     uint32_t number =
@@ -337,13 +347,45 @@ static void fetch_turn(const struct p2ps_item *it, const struct place *place)
     fetch(it->watches, it->watch_count * sizeof(*it->watches));
 }
 
+/*
+ * Streams that are told have a share of the turn of their own: a place with such stands behind the
+ * others that have, and updates are merged into it until it is its turn. Those that were told since
+ * the last turn, because something else came for their item, count too.
+ */
+static bool defers(struct p2ps_core *core, struct place *place, uint32_t number)
+{
+    if (place->tells || !p2ps_place_tells(core, place))
+        return false;
+    place->tells = true;
+    append(core->pacing, &core->pacing->telling, number);
+    return true;
+}
+
+static void count_told(struct p2ps_core *core)
+{
+    struct p2ps_pacing *pacing = core->pacing;
+    uint32_t told = core->lag.told - pacing->told;
+
+    pacing->told = core->lag.told;
+    pacing->tell_left -= told < pacing->tell_left ? told : pacing->tell_left;
+}
+
+static void begin_telling(struct p2ps_core *core)
+{
+    core->pacing->tell_left = TURN_TELLS;
+    count_told(core);
+    if (core->pacing->tell_left == 0)
+        core->pacing->tell_left = 1; /* they do not wait for ever */
+}
+
 void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
 {
     struct p2ps_pacing *pacing = core->pacing;
     uint32_t most = core->pace_waits ? TURN_COST * WAIT_TURNS : TURN_COST;
-    uint32_t number, told;
+    uint32_t number;
 
-    for (uint32_t cost = 0; cost < most && core->is_paced;) {
+    begin_telling(core);
+    for (uint32_t cost = 0; cost < most && core->is_paced; cost += PLACE_COST) {
         if ((number = next_due(core)) == MD_NIL) {
             core->is_paced = core->config.pace_count > 0 || core->lag.is_on || pacing->slots.count;
             break;
@@ -352,10 +394,11 @@ void p2ps_pace_turn(struct p2ps_core *core, p2ps_pace_put_fn put)
         uint32_t item = place->item;
 
         fetch_turn(&core->items[item], place);
-        told = core->lag.told;
-        cost += PLACE_COST + core->items[item].watch_count;
+        if (defers(core, place, number))
+            continue;
+        cost += core->items[item].watch_count;
         p2ps_place_send(core, place, number, put);
-        cost += TELL_COST * (core->lag.told - told);
+        count_told(core);
         p2ps_places_trim(core, item, false);
     }
     core->is_pacing = core->is_pacing && core->is_paced;
@@ -365,7 +408,8 @@ uint64_t p2ps_pace_deadline(const struct p2ps_core *core)
 {
     if (!core->is_paced)
         return UINT64_MAX;
-    if (core->pacing->jit_first != MD_NIL || core->is_pacing)
+    if (core->pacing->jit.first != MD_NIL || core->pacing->telling.first != MD_NIL ||
+        core->is_pacing)
         return 0;
     return core->pace_waits ? UINT64_MAX : md_wheel_deadline(&core->pacing->wheel);
 }
@@ -431,7 +475,7 @@ const char *p2ps_pace_check_item(const struct p2ps_core *core, uint32_t item, ui
 const char *p2ps_pace_check(const struct p2ps_core *core)
 {
     const struct p2ps_pacing *pacing = core->pacing;
-    uint32_t pending = 0, places = 0;
+    uint32_t pending = 0, places = 0, telling = 0;
     uint64_t bytes = 0;
 
     MD_REQUIRE(core->pace_skips == 0);
@@ -439,7 +483,9 @@ const char *p2ps_pace_check(const struct p2ps_core *core)
         for (const struct place *p = p2ps_place_at(pacing, pacing->of[item]); p;
              p = p2ps_place_at(pacing, p->next)) {
             MD_REQUIRE(p->item == item && core->items[item].watch_count >= p->watch_count);
-            MD_REQUIRE(is_jit(core, p) || p->timer.is_set == (p->pending.length > 0));
+            MD_REQUIRE(is_jit(core, p) || p->tells || p->timer.is_set == (p->pending.length > 0));
+            MD_REQUIRE(!p->tells || (p->pace == P2PS_PACE_NONE && p->pending.length > 0));
+            telling += p->tells;
             places++;
             pending += p->pending.length > 0;
             bytes += p->pending.room;
@@ -447,6 +493,7 @@ const char *p2ps_pace_check(const struct p2ps_core *core)
     }
     MD_REQUIRE(!pacing || pacing->slots.count == places);
     MD_REQUIRE(core->is_paced || places == 0);
+    MD_REQUIRE(!pacing || (pacing->telling.first != MD_NIL) == (telling > 0));
     MD_REQUIRE(core->stats.pending_updates_now == pending);
     MD_REQUIRE(core->stats.pending_bytes_now == bytes);
     for (uint16_t i = 0; i < core->service_count; i++)

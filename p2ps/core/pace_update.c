@@ -81,9 +81,12 @@ static bool hold_noted(struct p2ps_core *core, struct place *place, uint32_t num
     return true;
 }
 
+/* When the worker has caught up what its streams were not told of yet goes on. */
 static bool merges(const struct p2ps_core *core, const struct place *place)
 {
-    return place->watch_count > 0 || (place->pace == P2PS_PACE_NONE && core->lag.is_on);
+    return place->watch_count > 0 ||
+           (place->pace == P2PS_PACE_NONE &&
+            (core->lag.is_on || (place->pending.length > 0 && p2ps_place_tells(core, place))));
 }
 
 bool p2ps_pace_holds_all(const struct p2ps_core *core, uint32_t item, uint16_t held)

@@ -4,26 +4,36 @@
 #define P2PS_PLACES_H
 
 #include "base/wheel.h"
+#include "lag.h"
 #include "merge.h"
 #include "pace.h"
 #include "phase.h"
 
 struct place {
-    struct md_wheel_timer timer; /* JIT: its links in the list of the turn */
+    struct md_wheel_timer timer; /* in a list: the links there */
     uint32_t item;
     uint32_t next; /* of the item; MD_NIL: none */
     uint32_t watch_count;
     uint8_t pace;
+    bool tells;     /* it is in the list of those that wait to tell their streams so */
     bool has_ahead; /* a watch has got what is pending with its image */
     struct conflate_pending pending;
     struct p2ps_run run;
 };
 
+struct p2ps_places {
+    uint32_t first; /* MD_NIL: none */
+    uint32_t last;
+};
+
 struct p2ps_pacing {
     struct md_slots slots;
     struct md_wheel wheel;
-    uint32_t jit_first; /* with something pending for the end of this turn */
-    uint32_t *of;       /* by item: its first place, or MD_NIL */
+    struct p2ps_places jit;     /* with something pending for the end of this turn */
+    struct p2ps_places telling; /* their turn has come, but for the streams that they tell */
+    uint32_t tell_left;         /* streams that this turn may still tell */
+    uint32_t told;              /* lag.told, when it was looked at last */
+    uint32_t *of;               /* by item: its first place, or MD_NIL */
     uint32_t of_room;
     size_t memory;
     size_t table_memory;                          /* of `memory`, there without a place */
@@ -49,6 +59,13 @@ static inline bool p2ps_place_is_needed(const struct p2ps_core *core, const stru
 {
     return place->watch_count > 0 ||
            (place->pace == P2PS_PACE_NONE && (core->lag.is_on || place->pending.length > 0));
+}
+
+/* What is pending there makes streams hear that they are conflated. */
+static inline bool p2ps_place_tells(const struct p2ps_core *core, const struct place *place)
+{
+    return place->pace == P2PS_PACE_NONE && place->pending.is_merged &&
+           p2ps_lag_tells(core, place->item);
 }
 
 /* NULL: no memory. */

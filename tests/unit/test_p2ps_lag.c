@@ -372,6 +372,7 @@ static void a_client_without_room_is_slow_besides(void **state)
         updates(pair, "IBM.N", 4);
         pair_pass(pair, 220 * PAIR_MS);
     }
+    assert_int_equal(pair->sink->lag.told, 0); /* for want of room */
     assert_holds(pair);
     waits(pair, 0);
     pair_pass(pair, 220 * PAIR_MS);
@@ -430,14 +431,8 @@ static void the_more_of_the_ring_waits_the_fewer_requests_a_turn_serves(void **s
 #define TOLD_CLIENTS 3
 #define TOLD_ITEMS   50
 
-/* All streams of many items become conflated: they are told in some turns, not in one. */
-static void a_turn_tells_a_counted_number_of_streams(void **state)
+static void come_and_open(struct pair *pair, struct crowd *c[TOLD_CLIENTS])
 {
-    struct pair *pair = *state;
-    struct crowd *c[TOLD_CLIENTS];
-    uint32_t most = 0, told = 0;
-    char name[16];
-
     for (int i = 0; i < TOLD_CLIENTS; i++)
         c[i] = come(pair);
     pair_settle(pair);
@@ -446,11 +441,44 @@ static void a_turn_tells_a_counted_number_of_streams(void **state)
         pair_pass(pair, 100 * PAIR_MS);
         c[i]->statuses = 0;
     }
-    waits(pair, RING / 2);
-    for (int i = 0; i < 2 * TOLD_ITEMS; i++) {
+}
+
+static uint32_t told_to(struct crowd *c[TOLD_CLIENTS])
+{
+    uint32_t told = 0;
+
+    for (int i = 0; i < TOLD_CLIENTS; i++)
+        told += c[i]->statuses;
+    return told;
+}
+
+static void free_crowds(struct crowd *c[TOLD_CLIENTS])
+{
+    for (int i = 0; i < TOLD_CLIENTS; i++)
+        free(c[i]);
+}
+
+/* That many updates of each item, and nothing else happens. */
+static void updates_of_all(struct pair *pair, int count)
+{
+    char name[16];
+
+    for (int i = 0; i < count * TOLD_ITEMS; i++) {
         snprintf(name, sizeof(name), "N%d", i % TOLD_ITEMS);
         updates(pair, name, 1);
     }
+}
+
+/* All streams of many items become conflated: they are told in some turns, not in one. */
+static void a_turn_tells_a_counted_number_of_streams(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c[TOLD_CLIENTS];
+    uint32_t most = 0, told = 0;
+
+    come_and_open(pair, c);
+    waits(pair, RING / 2);
+    updates_of_all(pair, 2);
     assert_int_equal(stats(pair)->updates_merged, TOLD_ITEMS);
     waits(pair, RING / 16);
     pair->now_ns += 220 * PAIR_MS;
@@ -458,16 +486,97 @@ static void a_turn_tells_a_counted_number_of_streams(void **state)
         uint32_t before = told;
 
         turn(pair);
-        told = 0;
-        for (int i = 0; i < TOLD_CLIENTS; i++)
-            told += c[i]->statuses;
+        told = told_to(c);
         most = told - before > most ? told - before : most;
     }
     assert_int_equal(told, TOLD_CLIENTS * TOLD_ITEMS);
-    assert_in_range(most, 1, 128);
+    assert_in_range(most, 100, 128 + TOLD_CLIENTS - 1);
     assert_holds(pair);
-    for (int i = 0; i < TOLD_CLIENTS; i++)
-        free(c[i]);
+    free_crowds(c);
+}
+
+/* Those that are told have a share of the turn of their own. */
+static void who_has_chosen_a_rate_does_not_wait_for_those_that_are_told(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *paced = pair_client(pair, 0);
+    struct crowd *c[TOLD_CLIENTS];
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.has_qos = true;
+    request.qos = (struct rwf_qos){ .timeliness = RWF_TIMELINESS_REALTIME,
+                                    .rate = RWF_RATE_TIME_CONFLATED,
+                                    .rate_info = 1000 };
+    pair_ask_item(paced, &request);
+    come_and_open(pair, c);
+    updates(pair, "IBM.N", 3);
+    waits(pair, RING / 2);
+    updates_of_all(pair, 2);
+    waits(pair, RING / 16);
+    pair->now_ns += PAIR_SEC; /* all of them are due */
+    turn(pair);
+    assert_string_equal(pair_heard(paced, 5), "IU");
+    assert_in_range(told_to(c), 100, 128 + TOLD_CLIENTS - 1);
+    turn(pair);
+    assert_int_equal(told_to(c), TOLD_CLIENTS * TOLD_ITEMS);
+    free_crowds(c);
+}
+
+/* When it ends many wait to be told. Their updates are merged until they are. */
+static void those_not_told_when_it_ends_are_told_in_turns_too(void **state)
+{
+    struct pair *pair = *state;
+    struct crowd *c[TOLD_CLIENTS];
+    uint32_t told, puts;
+
+    come_and_open(pair, c);
+    waits(pair, RING / 2);
+    updates_of_all(pair, 2);
+    waits(pair, 0);
+    assert_int_equal(noted.caught_up, 1);
+    puts = c[0]->puts;
+    updates_of_all(pair, 1);
+    assert_int_equal(told_to(c), 0);
+    assert_int_equal(c[0]->puts, puts);
+    pair->now_ns += 220 * PAIR_MS;
+    turn(pair);
+    told = told_to(c);
+    assert_in_range(told, 100, 128 + TOLD_CLIENTS - 1);
+    assert_int_equal(p2ps_core_deadline(pair->sink), 0);
+    turn(pair);
+    assert_int_equal(c[0]->puts, puts + TOLD_ITEMS);
+    pair_pass(pair, 20 * PAIR_MS);
+    assert_int_equal(told_to(c), 2 * TOLD_CLIENTS * TOLD_ITEMS); /* and that it is over */
+    updates_of_all(pair, 1);
+    assert_int_equal(c[0]->puts, puts + 2 * TOLD_ITEMS);
+    assert_int_equal(stats(pair)->pending_updates_now, 0);
+    assert_holds(pair);
+    free_crowds(c);
+}
+
+/* A stream without an image is not told, and costs nothing. */
+static void streams_that_are_not_told_take_no_time_of_a_turn(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    uint64_t before;
+
+    for (int32_t i = 0; i < PAIR_STREAMS / 2; i++) {
+        struct omm_item_request request = pair_request(10 + i, i % 2 ? "IBM.N" : "DELL.O");
+
+        request.no_refresh = true;
+        pair_ask_item(c, &request);
+    }
+    waits(pair, RING / 2);
+    updates(pair, "IBM.N", 2);
+    updates(pair, "DELL.O", 2);
+    waits(pair, RING / 16);
+    pair->now_ns += 220 * PAIR_MS;
+    before = stats(pair)->updates_out;
+    turn(pair);
+    assert_int_equal(stats(pair)->updates_out, before + PAIR_STREAMS / 2);
+    assert_int_equal(pair->sink->lag.told, 2); /* the first of each item got its image */
+    assert_holds(pair);
 }
 
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, pair_teardown)
@@ -491,6 +600,10 @@ int main(void)
         TEST(it_is_over_two_seconds_after_its_cause),
         TEST(the_more_of_the_ring_waits_the_fewer_requests_a_turn_serves),
         TEST(a_turn_tells_a_counted_number_of_streams),
+        cmocka_unit_test_setup_teardown(who_has_chosen_a_rate_does_not_wait_for_those_that_are_told,
+                                        setup_with_rates, pair_teardown),
+        TEST(those_not_told_when_it_ends_are_told_in_turns_too),
+        TEST(streams_that_are_not_told_take_no_time_of_a_turn),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
