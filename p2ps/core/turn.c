@@ -297,10 +297,12 @@ void p2ps_core_flush(struct p2ps_core *core)
  * if they are not so many that the client would look slow. */
 static bool may_fill(const struct p2ps_core *core, const struct p2ps_client *c)
 {
+    bool are_made = core->is_pacing && core->now_ns >= core->lag.drain_until_ns;
+
     if (!c->is_used || c->is_slow)
         return false;
-    return core->is_pacing ? c->front->fill(c->self) < core->config.owed_fill_percent / 2
-                           : !c->front->is_full(c->self);
+    return are_made ? c->front->fill(c->self) < core->config.owed_fill_percent / 2
+                    : !c->front->is_full(c->self);
 }
 
 void p2ps_core_flush_full(struct p2ps_core *core)

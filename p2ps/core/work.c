@@ -142,7 +142,7 @@ void p2ps_work_unpark(struct p2ps_core *core)
     if (core->now_ns < core->parked_ns)
         return;
     core->parked_ns = UINT64_MAX;
-    for (uint32_t i = 0; i < count && woken < P2PS_TURN_ASKS; i++) {
+    for (uint32_t i = 0; i < count && woken < core->work.asks; i++) {
         uint32_t at = first + i;
         uint32_t client = core->parked[at < count ? at : at - count];
 

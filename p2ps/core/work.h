@@ -28,8 +28,8 @@
  * A state costs another stream for each P2PS_STATE_ITEMS items of the service, which are looked at.
  *
  * The inbound ring comes first: for each eighth of it that waits to be read a turn has half as many
- * asks, and one in any case. A turn reads as much as before, so who asks waits longer, not for
- * ever.
+ * asks, and one in any case; no more of those without a token are woken. A turn reads as much as
+ * before, so who asks waits longer, not for ever.
  *
  * An answer for which the authority looked at many rules costs asks and checks besides: one for
  * each P2PS_ASK_RULES of them.

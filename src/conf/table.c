@@ -206,8 +206,10 @@ const struct md_conf_row md_conf_rows[] = {
     { "conflateExemptFields", DAEMON, P2PS, 0, LIST(""),
       "Fields; an update that has one of them is never merged, as those of conflateExempt." },
     { "timedWrites", DAEMON, P2PS, DYN, BOOL("False"),
-      "True: output is flushed each flushInterval or when a buffer is full (throughput). False: "
-      "at the end of each turn of the loop (latency)." },
+      "True: output is flushed each flushInterval or when a buffer is full (throughput); full ones "
+      "wait while merged updates of conflateRates are made, for some milliseconds and up to half "
+      "of "
+      "outputThresholdBreach. False: at the end of each turn of the loop (latency)." },
     { "flushInterval", DAEMON, P2PS, DYN, TIME("ms", 0, 1 * SEC, "0"),
       "Period of timedWrites; 0 = at once." },
     { "tcpNoDelay", DAEMON, P2PS | SRC, DYN, BOOL("True"),

@@ -554,6 +554,37 @@ static void those_not_told_when_it_ends_are_told_in_turns_too(void **state)
     free_crowds(c);
 }
 
+/* Output waits for the rest of the merged updates, but not while none are made. */
+static void while_none_are_made_a_full_buffer_does_not_wait_for_more(void **state)
+{
+    struct pair *pair = *state;
+    struct kept what = { .stream_id = 5, .name = "N0" };
+    struct crowd *c[TOLD_CLIENTS];
+
+    come_and_open(pair, c);
+    p2ps_core_pace_waits(pair->sink, true);
+    waits(pair, RING / 2);
+    updates_of_all(pair, 2);
+    p2ps_core_pace(pair->sink, pair->now_ns);
+    waits(pair, RING / 8 + 1);
+    p2ps_core_settle(pair->sink, pair->now_ns);
+    assert_true(p2ps_core_is_pacing(pair->sink));
+    p2ps_core_flush(pair->sink);
+    c[0]->flushes = 0;
+    c[0]->is_full = true;
+    ask(c[0], &what);
+    p2ps_core_flush_full(pair->sink);
+    assert_int_equal(c[0]->flushes, 1);
+    waits(pair, RING / 16); /* now they go out */
+    assert_true(p2ps_core_is_pacing(pair->sink));
+    what.stream_id = 6;
+    ask(c[0], &what);
+    p2ps_core_flush_full(pair->sink);
+    assert_int_equal(c[0]->flushes, 1);
+    p2ps_core_pace_waits(pair->sink, false);
+    free_crowds(c);
+}
+
 /* A stream without an image is not told, and costs nothing. */
 static void streams_that_are_not_told_take_no_time_of_a_turn(void **state)
 {
@@ -604,6 +635,7 @@ int main(void)
                                         setup_with_rates, pair_teardown),
         TEST(those_not_told_when_it_ends_are_told_in_turns_too),
         TEST(streams_that_are_not_told_take_no_time_of_a_turn),
+        TEST(while_none_are_made_a_full_buffer_does_not_wait_for_more),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -252,6 +252,44 @@ static void five_connections_of_an_address_share_its_rate(void **state)
     share_among(*state, 5);
 }
 
+/* A turn of a worker that is behind serves one request: it wakes one of those that wait. */
+static void a_worker_that_is_behind_wakes_no_more_than_it_serves(void **state)
+{
+    struct bed *bed = *state;
+    struct pair *pair = start(bed, few_requests);
+    struct crowd *crowd[24];
+    unsigned served = 0;
+
+    for (unsigned i = 0; i < 24; i++) {
+        char peer[32];
+
+        snprintf(peer, sizeof(peer), "10.1.1.1:%u", 5 + i);
+        crowd[i] = from(bed, peer, "joe");
+    }
+    turn(pair);
+    for (unsigned i = 0; i < 24; i++) {
+        say(crowd[i], (struct kept){ .stream_id = 5, .name = "A" });
+        served += streams(crowd[i]);
+    }
+    turn(pair);
+    assert_in_range(served, 8, 11); /* the burst */
+    uint64_t throttled = stats(bed)->requests_throttled;
+    pair->now_ns += 10 * PAIR_MS; /* so that there is a token again */
+    for (unsigned i = 0; i < 30; i++) {
+        p2ps_core_lag(pair->sink, pair->now_ns, 1000000, 1000000);
+        turn(pair);
+    }
+    unsigned before = served;
+    served = 0;
+    for (unsigned i = 0; i < 24; i++)
+        served += streams(crowd[i]);
+    assert_int_equal(served, before + 1);
+    assert_in_range(stats(bed)->requests_throttled, throttled, throttled + 1);
+    turns_for(pair, 300 * PAIR_MS);
+    for (unsigned i = 0; i < 24; i++)
+        assert_int_equal(streams(crowd[i]), 1);
+}
+
 static void a_rate_that_is_raised_is_raised_at_once(void **state)
 {
     struct bed *bed = *state;
@@ -593,6 +631,7 @@ int main(void)
         TEST(two_connections_of_an_address_share_its_rate),
         TEST(three_connections_of_an_address_share_its_rate),
         TEST(five_connections_of_an_address_share_its_rate),
+        TEST(a_worker_that_is_behind_wakes_no_more_than_it_serves),
         TEST(a_rate_that_is_raised_is_raised_at_once),
         TEST(a_user_of_the_file_has_a_rate_of_its_own),
         TEST(a_rate_that_is_taken_away_holds_back_nobody),
