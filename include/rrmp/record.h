@@ -69,7 +69,8 @@ enum rrmp_type {
 #define RRMP_FLAG_FINAL   1u /* STATUS: the handle is void after it */
 #define RRMP_FLAG_GROUP   2u /* STATUS: 16 u16 new group, the message starts at 18 */
 #define RRMP_FLAG_PRIVATE 4u /* UPDATE, STATUS, GENERIC: directed, of a private stream */
-#define RRMP_FLAG_STAYS   8u /* STATUS: suspect until the next image, whatever its group is told */
+/* STATUS, GROUP, SVCSTATE: suspect until the next image, whatever the group is told. */
+#define RRMP_FLAG_STAYS 8u
 
 /* A piece of the caller's bytes. */
 struct rrmp_view {
@@ -177,6 +178,7 @@ struct rrmp_svcstate {
     uint8_t code;
     uint8_t service_state;
     uint8_t has_status;
+    bool stays; /* to send: RRMP_FLAG_STAYS */
     struct rrmp_view text;
 };
 
@@ -189,6 +191,7 @@ struct rrmp_group {
     uint16_t merged_into;
     uint8_t state;
     uint8_t code;
+    bool stays; /* to send: RRMP_FLAG_STAYS */
     struct rrmp_view text;
 };
 

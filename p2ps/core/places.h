@@ -61,7 +61,7 @@ static inline bool p2ps_place_is_needed(const struct p2ps_core *core, const stru
            (place->pace == P2PS_PACE_NONE && (core->lag.is_on || place->pending.length > 0));
 }
 
-/* What is pending there makes streams hear that they are conflated. */
+/* The update that is pending there makes streams hear that they are conflated. */
 static inline bool p2ps_place_tells(const struct p2ps_core *core, const struct place *place)
 {
     return place->pace == P2PS_PACE_NONE && place->pending.is_merged &&

@@ -14,7 +14,7 @@ void rec_column_get_start(struct rec_get_scratch *scratch)
     scratch->column = 0;
 }
 
-/* What stands in front of a value; at most five bytes. */
+/* The bytes in front of a value; at most five bytes. */
 static inline size_t put_head(const struct rec_cells *cells, uint8_t *to, size_t length)
 {
     if (!cells->is_field)

@@ -31,7 +31,7 @@ void rec_later_clear(struct rec_later *later);
  * which changes other items. MD_ERR_NOMEM. */
 int rec_later_put(struct rec_later *later, uint32_t number, struct rwf_bytes message,
                   unsigned flags);
-/* What waits of this item is applied now. */
+/* All that waits of this item is applied now. */
 void rec_later_settle(struct rec_later *later, uint32_t number);
 void rec_later_settle_all(struct rec_later *later);
 

@@ -217,7 +217,7 @@ static bool is_left_out(const struct sink_item *item, uint8_t state)
 
 struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, uint16_t group,
                                        uint8_t state, uint8_t code, struct rrmp_view text,
-                                       bool is_suspect)
+                                       enum sink_said said)
 {
     const struct sink_link *link = sink_link_at(sink, number);
     uint32_t stamp = ++sink->next_stamp;
@@ -236,9 +236,11 @@ struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, 
             item->stamp = stamp;
             has_any = true;
             sink_place_told(sink, n, state);
-            if (is_suspect && item->had_image)
+            if (said != SINK_SAID && item->had_image)
                 item->suspect_sent = true;
-            if (!is_suspect && item->state == RRMP_SINK_FILLING &&
+            if (said == SINK_STAYS && item->state == RRMP_SINK_FILLING)
+                sink_work_take(sink, n)->image_stays = true;
+            if (said != SINK_LOST && item->state == RRMP_SINK_FILLING &&
                 sink_work_of(sink, item)->tag != 0 &&
                 !(sink_work_of(sink, item)->held.count == 0 && item->is_image_open)) {
                 struct rrmp_sink_event event = { .kind = RRMP_SINK_STATE,
@@ -295,7 +297,8 @@ static void link_items_move(struct rrmp_sink *sink, uint32_t number, uint8_t clo
         return;
     sink->stats.failovers++;
     sink_resume_begin(sink, number);
-    sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, code, no_text, true);
+    sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, code, no_text,
+                   SINK_LOST);
     for (uint32_t n = link->items, next; n != MD_NIL; n = next) {
         const struct sink_item *item = sink_item_at(sink, n);
         next = item->list_next;

@@ -75,7 +75,7 @@ void sink_link_recover(struct rrmp_sink *sink, uint32_t number)
     link->whole_ns = sink->now_ns;
     link->paused_until_ns = sink->now_ns + link->pause_ns;
     sink_link_tell(sink, number, RRMP_GROUP_NONE, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_GAP_DETECTED,
-                   no_text, true);
+                   no_text, SINK_LOST);
     for (uint32_t n = link->items, next; n != MD_NIL; n = next) {
         const struct sink_item *item = sink_item_at(sink, n);
         bool is_waiting = item->state == RRMP_SINK_QUEUED && item->queue == QUEUE_NONE;

@@ -290,27 +290,32 @@ static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_r
 
 /* ---- SVCSTATE, GROUP ---- */
 
-static void svcstate_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_svcstate *said)
+static void svcstate_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_record *record)
 {
+    const struct rrmp_svcstate *said = &record->u.svcstate;
+    bool stays = record->header.flags & RRMP_FLAG_STAYS;
     bool falls = sink_link_at(sink, link)->row_state & ~said->service_state & RRMP_SERVICE_UP;
 
     if (falls && sink_link_has_other(sink, link))
         sink_resume_begin(sink, link);
     if (said->has_status)
-        sink_link_tell(sink, link, RRMP_GROUP_NONE, said->state, said->code, said->text, false);
+        sink_link_tell(sink, link, RRMP_GROUP_NONE, said->state, said->code, said->text,
+                       stays ? SINK_STAYS : SINK_SAID);
     uint16_t keep = sink_link_at(sink, link)->row_state & RRMP_SERVICE_COMPLETE;
     sink_link_state(sink, link, (uint16_t)(said->service_state | keep));
 }
 
-static void group_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_group *said)
+static void group_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_record *record)
 {
+    const struct rrmp_group *said = &record->u.group;
+    bool stays = record->header.flags & RRMP_FLAG_STAYS;
     const struct sink_link *link = sink_link_at(sink, number);
     struct rrmp_sink_event *told = NULL;
     uint32_t next;
 
     if (said->state)
-        told =
-            sink_link_tell(sink, number, said->group, said->state, said->code, said->text, false);
+        told = sink_link_tell(sink, number, said->group, said->state, said->code, said->text,
+                              stays ? SINK_STAYS : SINK_SAID);
     if (said->merged_into == RRMP_GROUP_NONE || said->group == RRMP_GROUP_NONE)
         return;
     if (told)
@@ -360,10 +365,10 @@ static void link_record_in(struct rrmp_sink *sink, uint32_t instance, uint32_t l
 {
     switch ((enum rrmp_type)record->header.type) {
     case RRMP_SVCSTATE:
-        svcstate_in(sink, link, &record->u.svcstate);
+        svcstate_in(sink, link, record);
         return;
     case RRMP_GROUP:
-        group_in(sink, link, &record->u.group);
+        group_in(sink, link, record);
         return;
     case RRMP_BIND:
         sink_bind_in(sink, instance, link, record);

@@ -109,7 +109,9 @@ void source_heartbeat(struct rrmp_source *source, uint64_t now_ns)
 int rrmp_source_service_status(struct rrmp_source *source, uint16_t svc,
                                const struct rrmp_svcstate *status)
 {
-    struct rrmp_record record = { .header = { .type = RRMP_SVCSTATE }, .u.svcstate = *status };
+    struct rrmp_record record = { .header = { .type = RRMP_SVCSTATE,
+                                              .flags = status->stays ? RRMP_FLAG_STAYS : 0 },
+                                  .u.svcstate = *status };
 
     if (svc >= source->service_count || source->services[svc].is_withdrawn)
         return MD_ERR_NOT_FOUND;
@@ -120,7 +122,9 @@ int rrmp_source_service_status(struct rrmp_source *source, uint16_t svc,
 int rrmp_source_group_status(struct rrmp_source *source, uint16_t svc,
                              const struct rrmp_group *status)
 {
-    struct rrmp_record record = { .header = { .type = RRMP_GROUP }, .u.group = *status };
+    struct rrmp_record record = { .header = { .type = RRMP_GROUP,
+                                              .flags = status->stays ? RRMP_FLAG_STAYS : 0 },
+                                  .u.group = *status };
 
     if (svc >= source->service_count || source->services[svc].is_withdrawn)
         return MD_ERR_NOT_FOUND;

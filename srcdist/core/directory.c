@@ -78,7 +78,7 @@ static void apply_state(struct srcdist_core *core, uint32_t provider, struct src
 static void tell_status(struct srcdist_core *core, uint32_t provider, uint32_t service,
                         const struct rwf_state *status)
 {
-    srcdist_service_status(core, service, status);
+    srcdist_service_status(core, service, status, false);
     srcdist_delay_states(core, provider, service, status);
 }
 

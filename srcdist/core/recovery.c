@@ -32,6 +32,7 @@ static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t s
         .merged_into = RRMP_GROUP_NONE,
         .state = rwf_state_byte(state->stream_state, state->data_state),
         .code = state->code,
+        .stays = true,
         .text = srcdist_view(state->text),
     };
 
@@ -100,7 +101,7 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
     if (any && is_shared)
         tell_groups(core, provider, service, &state);
     else if (any)
-        srcdist_service_status(core, service, &state);
+        srcdist_service_status(core, service, &state, true);
     srcdist_items_place(core, service);
 }
 

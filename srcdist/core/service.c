@@ -560,7 +560,7 @@ void srcdist_service_announce(struct srcdist_core *core, uint32_t service)
 }
 
 void srcdist_service_status(struct srcdist_core *core, uint32_t service,
-                            const struct rwf_state *state)
+                            const struct rwf_state *state, bool stays)
 {
     struct srcdist_service *s = &core->services[service];
     /* Its last provider may just be going: p2ps look for another source at once. */
@@ -571,6 +571,7 @@ void srcdist_service_status(struct srcdist_core *core, uint32_t service,
         .code = state->code,
         .service_state = is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
         .has_status = 1,
+        .stays = stays,
         .text = srcdist_view(state->text),
     };
 

@@ -51,7 +51,8 @@ bool srcdist_service_is_complete(const struct srcdist_core *core, uint32_t servi
 
 /* The description, with its state, to the backbone. */
 void srcdist_service_announce(struct srcdist_core *core, uint32_t service);
+/* `stays`: until the next image of an item, whatever is said of its group. */
 void srcdist_service_status(struct srcdist_core *core, uint32_t service,
-                            const struct rwf_state *state);
+                            const struct rwf_state *state, bool stays);
 
 #endif

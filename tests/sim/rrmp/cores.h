@@ -163,6 +163,7 @@ struct stream {
     uint8_t pace;      /* its rate (paces.h) + 1; 0: each update */
     bool has_no_rate;  /* it has asked for one that nobody offers */
     uint64_t paced_ns; /* its last update that may be merged */
+    uint32_t paced_to; /* what had come when it chose another rate: an update may be on its way */
     uint64_t early_ns; /* one that came before its turn */
 };
 

@@ -110,6 +110,7 @@ bool paces_choose_again(struct consumer *c, struct stream *s, struct omm_item_re
     if (s->pace == had)
         return false;
     s->paced_ns = 0;
+    s->paced_to = had ? world->items[s->item].counter : s->paced_to;
     world->coverage->rate_changes++;
     world_trace(world, "consumer %u stream %d chooses rate %u instead of %u", c->number, s->id,
                 s->pace, had);

@@ -93,7 +93,8 @@ const char *run_judge(const struct consumer *c, struct stream *s, const struct r
         return "its type is left out";
     if (run.count > 1 && run.has_exempt && !is_slow)
         return "an update that is never merged is missing";
-    if (run.count > 1 && lines_of(world, s->item)->interval == 0 && s->pace == 0 && !is_slow)
+    bool is_paced = s->pace > 0 || s->counter < s->paced_to;
+    if (run.count > 1 && lines_of(world, s->item)->interval == 0 && !is_paced && !is_slow)
         return "updates are missing";
     if (run.has_exempt)
         paces_disturb(world, s->item);
