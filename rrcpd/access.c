@@ -28,7 +28,7 @@ struct name {
 struct rule {
     bool is_group, is_known;
     uint32_t id;
-    bool all, consumes;
+    bool all, consumes, records;
     struct quota_limits limits;
 };
 
@@ -113,6 +113,8 @@ static bool take_word(struct access *access, struct rule *rule, char *word, bool
         return rule->all = true;
     if (strcmp(word, "consume") == 0)
         return rule->consumes = true;
+    if (strcmp(word, "record") == 0)
+        return rule->consumes = rule->records = true;
     if (strncmp(word, "rate=", 5) == 0)
         return take_limit(word + 5, QUOTA_RATE_MAX, &rule->limits.messages.amount);
     if (strncmp(word, "bytes=", 6) == 0)
@@ -170,11 +172,12 @@ int access_create(const char *text, char *why, size_t why_size, struct access **
     for (char *rule = strtok_r(copy, ";", &rest); rule && !wrong; rule = strtok_r(NULL, ";", &rest))
         wrong = take_rule(access, rule);
     if (wrong)
-        snprintf(why, why_size,
-                 "attachAccess: at %.60s: a rule is uid=NAME or gid=NAME, then all, or consume, "
-                 "publish=SERVICE,... and topics=NAME,..., then rate=MESSAGES and bytes=BYTES a "
-                 "second; %d rules and %d names at most, rate at most %d, bytes at most %u",
-                 wrong, ACCESS_RULES_MAX, ACCESS_NAMES_MAX, QUOTA_RATE_MAX, UINT32_MAX);
+        snprintf(
+            why, why_size,
+            "attachAccess: at %.60s: a rule is uid=NAME or gid=NAME, then all, or consume, "
+            "record, publish=SERVICE,... and topics=NAME,..., then rate=MESSAGES and bytes=BYTES a "
+            "second; %d rules and %d names at most, rate at most %d, bytes at most %u",
+            wrong, ACCESS_RULES_MAX, ACCESS_NAMES_MAX, QUOTA_RATE_MAX, UINT32_MAX);
     free(copy);
     if (wrong) {
         free(access);
@@ -248,6 +251,15 @@ static bool may_consume(const struct access *access, access_rules rules)
 {
     for (int i = 0; i < access->rule_count; i++)
         if (rules >> i & 1 && access->rules[i].consumes)
+            return true;
+    return false;
+}
+
+/* See what others have open, and follow it. */
+static bool may_record(const struct access *access, access_rules rules)
+{
+    for (int i = 0; i < access->rule_count; i++)
+        if (rules >> i & 1 && access->rules[i].records)
             return true;
     return false;
 }
@@ -378,11 +390,21 @@ static const char *data_refused(const struct access *access, access_rules rules,
                                                         : "data of a service that is not its own";
 }
 
+static bool is_follow(const struct rrcp_msg *msg)
+{
+    return msg->length >= RRMP_HEADER_SIZE + 6 && msg->bytes[12] & RRMP_REQUEST_FOLLOW >> 8;
+}
+
 static const char *unicast_refused(const struct access *access, access_rules rules,
                                    const struct rrcp_msg *msg)
 {
     switch (msg->bytes[0]) {
+    case RRMP_LISTREQ:
+        return may_record(access, rules) ? NULL : "LISTREQ, which needs the word record";
     case RRMP_REQUEST:
+        if (is_follow(msg) && !may_record(access, rules))
+            return "a REQUEST to follow, which needs the word record";
+        return may_consume(access, rules) ? NULL : "REQUEST";
     case RRMP_CLOSE:
     case RRMP_GAPQUERY:
     case RRMP_AUDIT:
@@ -398,6 +420,7 @@ static const char *unicast_refused(const struct access *access, access_rules rul
     case RRMP_GAPITEMS:
     case RRMP_AUDITDIFF:
     case RRMP_REPLAY:
+    case RRMP_LISTPART:
         return publishes_any(access, rules) ? NULL : rrmp_type_name(msg->bytes[0]);
     default:
         return rrmp_type_name(msg->bytes[0]);

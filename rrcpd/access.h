@@ -13,7 +13,7 @@
 /*
  * Rules stand between semicolons, their words between blanks:
  *
- *      uid=alice consume publish=RISK,FX topics=risk.*,fx ; gid=quants consume
+ *      uid=alice consume publish=RISK,FX topics=risk.*,fx ; gid=quants consume ; uid=tape record
  *
  *      uid=feed publish=RISK rate=50000 bytes=10000000
  *

@@ -7,8 +7,9 @@ CIRCLES = {
     "src/cache": [({"cache", "fields", "merge", "merged", "pages", "records", "ripple"},
                    "an image grows its own arena")],
     "src/rrmp": [
-        ({"sink", "sink_directory", "sink_events", "sink_images", "sink_items", "sink_loss",
-          "sink_mirror", "sink_open", "sink_posts", "sink_queue", "sink_records", "sink_resume"},
+        ({"sink", "sink_directory", "sink_events", "sink_follow", "sink_images", "sink_items",
+          "sink_loss", "sink_mirror", "sink_open", "sink_posts", "sink_queue", "sink_records",
+          "sink_resume"},
          "the sink is one state machine: an image may requeue, a refusal may close"),
         ({"source", "source_events", "source_gap", "source_items", "source_requests", "source_room"},
          "the source is one state machine"),

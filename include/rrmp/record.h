@@ -51,6 +51,7 @@ enum rrmp_type {
     RRMP_AUDIT = 21,     /* requester -> instance: all I hold in this range of handles */
     RRMP_SUM = 22,       /* requester -> instance: digest of all I hold */
     RRMP_DICTREQ = 23,   /* requester -> instance */
+    RRMP_LISTREQ = 24,   /* requester -> instance: which items are bound? */
     RRMP_BIND = 32,      /* instance -> topic: this handle is this key, from this itemSeq on */
     RRMP_IMAGE = 33,     /* instance -> topic, node or requester: one RWF REFRESH */
     RRMP_UPDATE = 34,    /* instance -> topic: one RWF UPDATE */
@@ -63,6 +64,7 @@ enum rrmp_type {
     RRMP_AUDITDIFF = 41, /* instance -> requester: answer to AUDIT; id 0: "our sums differ" */
     RRMP_REPLAY = 42,    /* instance -> requester: a message kept for a failover */
     RRMP_DICTPART = 43,  /* instance -> requester: one part of a dictionary */
+    RRMP_LISTPART = 44,  /* instance -> requester: answer to LISTREQ */
 };
 
 /* Header flags. */
@@ -137,6 +139,7 @@ struct rrmp_instance_row {
 #define RRMP_FEATURE_MIRROR_SEQ  0x10u /* provider numbers equal over the mirror group */
 #define RRMP_FEATURE_HOT_STANDBY 0x20u
 #define RRMP_FEATURE_ID_IS_TOLD  0x40u /* the id is the provider's, not configured */
+#define RRMP_FEATURE_FOLLOW      0x80u /* REQUEST with FOLLOW, LISTREQ; set by the engine */
 
 enum rrmp_tlv {
     RRMP_TLV_CAPABILITIES = 1,  /* u8 each */
@@ -218,7 +221,8 @@ struct rrmp_query {
 #define RRMP_REQUEST_MULTICAST 0x10u /* image by multicast, please */
 #define RRMP_REQUEST_RECOVERY  0x20u /* not a new consumer */
 #define RRMP_REQUEST_RESUME    0x40u
-#define RRMP_REQUEST_POSITION  0x80u /* RESUME, with proof of the place */
+#define RRMP_REQUEST_POSITION  0x80u  /* RESUME, with proof of the place */
+#define RRMP_REQUEST_FOLLOW    0x100u /* what others have: opens nothing, leaves no interest */
 
 struct rrmp_request {
     uint32_t id;
@@ -290,6 +294,12 @@ struct rrmp_dictreq {
     uint32_t id;
     uint32_t filter;
     struct rrmp_view name;
+};
+
+/* 24 LISTREQ: 8 u32 id, 12 u32 handle index to begin with. */
+struct rrmp_listreq {
+    uint32_t id;
+    uint32_t from;
 };
 
 /*
@@ -456,6 +466,17 @@ struct rrmp_dictpart {
     struct rrmp_view message;
 };
 
+/* 44 LISTPART: 8 u32 id of the LISTREQ, 12 u32 index to go on with, RRMP_LIST_END: there is none,
+ * 16 u16 count, 18 u16 0, 20 count x {u16 length, item key}: bound items of the service. */
+#define RRMP_LIST_END 0xFFFFFFFFu
+
+struct rrmp_listpart {
+    uint32_t id;
+    uint32_t next;
+    uint16_t count;
+    struct rrmp_view keys; /* checked; rrmp_list_next() walks it */
+};
+
 /* One decoded record: the header says which member is meant. All views point into the input. */
 struct rrmp_record {
     struct rrmp_header header;
@@ -472,6 +493,7 @@ struct rrmp_record {
         struct rrmp_audit audit;
         struct rrmp_sum sum;
         struct rrmp_dictreq dictreq;
+        struct rrmp_listreq listreq;
         struct rrmp_bind bind;
         struct rrmp_image image;
         struct rrmp_tick tick; /* UPDATE STATUS GENERIC GENERICUP */
@@ -482,6 +504,7 @@ struct rrmp_record {
         struct rrmp_auditdiff auditdiff;
         struct rrmp_replay replay;
         struct rrmp_dictpart dictpart;
+        struct rrmp_listpart listpart;
     } u;
 };
 
@@ -508,6 +531,9 @@ void rrmp_instance_row_put(uint8_t out[16], const struct rrmp_instance_row *row)
 bool rrmp_tlv_next(struct rrmp_view *rest, uint8_t *type, struct rrmp_view *value);
 /* Append one TLV, padded; for building .tlvs. */
 void rrmp_tlv_put(struct md_wr *wr, uint8_t type, const void *bytes, size_t length);
+
+/* The next key of a decoded LISTPART; false: no more. `rest` starts as a copy of .keys. */
+bool rrmp_list_next(struct rrmp_view *rest, struct rrmp_view *key);
 
 /* Fixed names for traces and counters; never NULL. */
 const char *rrmp_type_name(uint8_t type);

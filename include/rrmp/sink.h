@@ -88,6 +88,7 @@ struct rrmp_sink_stats {
     uint64_t gap_queries;
     uint64_t gap_items_hit;
     uint64_t gap_not_held;
+    uint64_t list_parts; /* of what instances have bound */
     uint64_t whole_service_recoveries;
     uint64_t requests_sent;
     uint64_t requests_repeated;
@@ -205,7 +206,10 @@ struct rrmp_sink_open {
     uint32_t priority_count;
     bool is_snapshot; /* no interest is left: the item ends by itself with its image or REFUSED */
     bool is_private;  /* never shared; ends with CLOSED on any loss */
-    uint32_t user;    /* the caller's word, returned in every event of the item */
+    /* It has what others have open, and ends with NOT_FOUND where nobody does: it opens nothing,
+     * and keeps nothing open. */
+    bool is_follower;
+    uint32_t user; /* the caller's word, returned in every event of the item */
 };
 
 /*
@@ -215,6 +219,10 @@ struct rrmp_sink_open {
  */
 int rrmp_sink_item_open(struct rrmp_sink *sink, uint64_t now_ns, const struct rrmp_sink_open *open,
                         uint32_t *item);
+/* From now on BOUND events name the items of the service that instances have bound: all of them
+ * now, each one that is bound later, and all again behind a loss. Those that are open here are not
+ * left out of a list. */
+void rrmp_sink_follow(struct rrmp_sink *sink, uint64_t now_ns, uint16_t service);
 /* The open, shared item of this key, or RRMP_ITEM_NONE. */
 uint32_t rrmp_sink_item_find(const struct rrmp_sink *sink, uint16_t service, struct rrmp_view key);
 /* Nobody watches it any more. No event of it follows. */
@@ -280,16 +288,18 @@ int rrmp_sink_dictionary(struct rrmp_sink *sink, uint64_t now_ns, uint16_t servi
 /* ---- events ---- */
 
 enum rrmp_sink_event_kind {
-    RRMP_SINK_IMAGE,      /* one part: message, part, flags of RRMP_IMAGE_*, state, code, group */
-    RRMP_SINK_MESSAGE,    /* type RRMP_UPDATE, RRMP_STATUS or RRMP_GENERIC, and the RWF message */
-    RRMP_SINK_IN_STEP,    /* watches FILLING are in step */
-    RRMP_SINK_STATE,      /* state, code, text for: see scope */
-    RRMP_SINK_CLOSED,     /* the item has ended: type RRMP_STATUS and the RWF message, or type 0
-                             and state, code, text; its index is free at the next input or tick */
-    RRMP_SINK_MERGE,      /* group of (instance, service) merged into group2 */
-    RRMP_SINK_DIRECTORY,  /* `service` is new or changed; see rrmp_sink_service() */
-    RRMP_SINK_ACK,        /* answer to the post with `cookie`: an RWF ACK */
-    RRMP_SINK_POST_LOST,  /* no answer will come: code says why (a NAK code of RWF) */
+    RRMP_SINK_IMAGE,     /* one part: message, part, flags of RRMP_IMAGE_*, state, code, group */
+    RRMP_SINK_MESSAGE,   /* type RRMP_UPDATE, RRMP_STATUS or RRMP_GENERIC, and the RWF message */
+    RRMP_SINK_IN_STEP,   /* watches FILLING are in step */
+    RRMP_SINK_STATE,     /* state, code, text for: see scope */
+    RRMP_SINK_CLOSED,    /* the item has ended: type RRMP_STATUS and the RWF message, or type 0
+                            and state, code, text; its index is free at the next input or tick */
+    RRMP_SINK_MERGE,     /* group of (instance, service) merged into group2 */
+    RRMP_SINK_DIRECTORY, /* `service` is new or changed; see rrmp_sink_service() */
+    RRMP_SINK_ACK,       /* answer to the post with `cookie`: an RWF ACK */
+    RRMP_SINK_POST_LOST, /* no answer will come: code says why (a NAK code of RWF) */
+    RRMP_SINK_BOUND,     /* items of a service that is followed. type RRMP_BIND: `message` is a key;
+                            RRMP_LISTPART: it holds keys, see rrmp_list_next() */
     RRMP_SINK_DICTIONARY, /* one part for `cookie`; flags of RRMP_DICT_*; name and version */
 };
 

@@ -579,6 +579,8 @@ static void deliver_event(struct p2ps_core *core, unsigned network,
     case RRMP_SINK_DICTIONARY:
         p2ps_dictionary_event(core, event);
         break;
+    case RRMP_SINK_BOUND: /* a consumer's requests alone open items here */
+        break;
     }
 }
 

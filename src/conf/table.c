@@ -699,7 +699,8 @@ const struct md_conf_row md_conf_rows[] = {
       "SIGHUP." },
     { "attachAccess", RRCP, RRCPD, 0, TEXT(""),
       "What programs of other uids than the daemons' may do: rules between semicolons, uid=NAME or "
-      "gid=NAME and then consume, publish=SERVICE,..., topics=NAME,... (NAME* is all that begin "
+      "gid=NAME and then consume, record, publish=SERVICE,..., topics=NAME,... (NAME* is all that "
+      "begin "
       "so), or all; rate=MESSAGES and bytes=BYTES limit what all programs of the rule send a "
       "second. "
       "Without a rule that fits it a program may not attach." },

@@ -81,6 +81,9 @@ static const struct rrmp_field sum_fields[] = {
 static const struct rrmp_field dictreq_fields[] = {
     NUM(dictreq, id), NUM(dictreq, filter), NAME(dictreq, name),
 };
+static const struct rrmp_field listreq_fields[] = {
+    NUM(listreq, id), NUM(listreq, from),
+};
 static const struct rrmp_field bind_fields[] = {
     NUM(bind, handle), NUM(bind, item_seq), NUM(bind, key_hash), NUM(bind, group),
     NUM(bind, state), NUM(bind, code), NUM(bind, tag), LEN16(bind, key), ZERO(2),
@@ -119,6 +122,9 @@ static const struct rrmp_field dictpart_fields[] = {
     NUM(dictpart, request_id), NUM(dictpart, part), NUM(dictpart, flags), NAME(dictpart, name),
     NAME(dictpart, version), REST(dictpart, message),
 };
+static const struct rrmp_field listpart_fields[] = {
+    NUM(listpart, id), NUM(listpart, next), NUM(listpart, count), ZERO(2), REST(listpart, keys),
+};
 #define LAYOUT(type) { type##_fields, sizeof(type##_fields) / sizeof(type##_fields[0]) }
 /* clang-format on */
 
@@ -130,27 +136,18 @@ struct layout {
 static struct layout layout_of(uint8_t type)
 {
     static const struct layout layouts[] = {
-        [RRMP_INSTANCE] = LAYOUT(instance),
-        [RRMP_SERVICE] = LAYOUT(service),
-        [RRMP_SVCSTATE] = LAYOUT(svcstate),
-        [RRMP_GROUP] = LAYOUT(group),
-        [RRMP_QUERY] = LAYOUT(query),
-        [RRMP_REQUEST] = LAYOUT(request),
-        [RRMP_CLOSE] = LAYOUT(close),
-        [RRMP_POST] = LAYOUT(post),
-        [RRMP_GAPQUERY] = LAYOUT(gapquery),
-        [RRMP_AUDIT] = LAYOUT(audit),
-        [RRMP_SUM] = LAYOUT(sum),
-        [RRMP_DICTREQ] = LAYOUT(dictreq),
-        [RRMP_BIND] = LAYOUT(bind),
-        [RRMP_IMAGE] = LAYOUT(image),
-        [RRMP_UNBIND] = LAYOUT(unbind),
-        [RRMP_REFUSE] = LAYOUT(refuse),
-        [RRMP_ACK] = LAYOUT(ack),
-        [RRMP_GAPITEMS] = LAYOUT(gapitems),
-        [RRMP_AUDITDIFF] = LAYOUT(auditdiff),
-        [RRMP_REPLAY] = LAYOUT(replay),
-        [RRMP_DICTPART] = LAYOUT(dictpart),
+        [RRMP_INSTANCE] = LAYOUT(instance), [RRMP_SERVICE] = LAYOUT(service),
+        [RRMP_SVCSTATE] = LAYOUT(svcstate), [RRMP_GROUP] = LAYOUT(group),
+        [RRMP_QUERY] = LAYOUT(query),       [RRMP_REQUEST] = LAYOUT(request),
+        [RRMP_CLOSE] = LAYOUT(close),       [RRMP_POST] = LAYOUT(post),
+        [RRMP_GAPQUERY] = LAYOUT(gapquery), [RRMP_AUDIT] = LAYOUT(audit),
+        [RRMP_SUM] = LAYOUT(sum),           [RRMP_DICTREQ] = LAYOUT(dictreq),
+        [RRMP_LISTREQ] = LAYOUT(listreq),   [RRMP_BIND] = LAYOUT(bind),
+        [RRMP_IMAGE] = LAYOUT(image),       [RRMP_UNBIND] = LAYOUT(unbind),
+        [RRMP_REFUSE] = LAYOUT(refuse),     [RRMP_ACK] = LAYOUT(ack),
+        [RRMP_GAPITEMS] = LAYOUT(gapitems), [RRMP_AUDITDIFF] = LAYOUT(auditdiff),
+        [RRMP_REPLAY] = LAYOUT(replay),     [RRMP_DICTPART] = LAYOUT(dictpart),
+        [RRMP_LISTPART] = LAYOUT(listpart),
     };
 
     return type < sizeof(layouts) / sizeof(layouts[0]) ? layouts[type] : (struct layout){ 0 };

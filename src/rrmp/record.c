@@ -100,6 +100,22 @@ static int service_check(struct rrmp_service *service)
     return MD_OK;
 }
 
+/* The view handed out holds exactly `count` keys. */
+static int listpart_check(struct rrmp_listpart *part)
+{
+    struct rrmp_view rest = part->keys;
+    struct rrmp_view key;
+
+    for (uint16_t i = 0; i < part->count; i++) {
+        if (!rrmp_list_next(&rest, &key))
+            return MD_ERR_SHORT;
+        if (key.length == 0 || key.length > RRMP_KEY_SIZE_MAX)
+            return MD_ERR_MALFORMED;
+    }
+    part->keys.length -= rest.length;
+    return MD_OK;
+}
+
 /* FIRST, part 0 and the key go together; only a snapshot has no handle. */
 static bool is_image_legal(const struct rrmp_image *image)
 {
@@ -166,6 +182,8 @@ int rrmp_record_decode(const uint8_t *bytes, size_t length, struct rrmp_record *
         return MD_ERR_SHORT;
     if (out->header.type == RRMP_SERVICE)
         return service_check(&out->u.service);
+    if (out->header.type == RRMP_LISTPART)
+        return listpart_check(&out->u.listpart);
     return is_legal(out) ? MD_OK : MD_ERR_MALFORMED;
 }
 
@@ -238,34 +256,33 @@ void rrmp_tlv_put(struct md_wr *wr, uint8_t type, const void *bytes, size_t leng
     rrmp_wr_padded(wr, (struct rrmp_view){ .bytes = bytes, .length = length });
 }
 
+bool rrmp_list_next(struct rrmp_view *rest, struct rrmp_view *key)
+{
+    struct md_rd rd = md_rd_init(rest->bytes, rest->length);
+    uint16_t length = md_rd_u16(&rd);
+
+    *key = rrmp_rd_view(&rd, length);
+    if (!md_rd_ok(&rd)) {
+        *key = (struct rrmp_view){ .bytes = NULL, .length = 0 };
+        return false;
+    }
+    rest->length = md_rd_left(&rd);
+    rest->bytes = rd.pos;
+    return true;
+}
+
 const char *rrmp_type_name(uint8_t type)
 {
     static const char *const names[64] = {
-        [RRMP_INSTANCE] = "INSTANCE",
-        [RRMP_SERVICE] = "SERVICE",
-        [RRMP_SVCSTATE] = "SVCSTATE",
-        [RRMP_GROUP] = "GROUP",
-        [RRMP_QUERY] = "QUERY",
-        [RRMP_REQUEST] = "REQUEST",
-        [RRMP_CLOSE] = "CLOSE",
-        [RRMP_POST] = "POST",
-        [RRMP_GENERICUP] = "GENERICUP",
-        [RRMP_GAPQUERY] = "GAPQUERY",
-        [RRMP_AUDIT] = "AUDIT",
-        [RRMP_SUM] = "SUM",
-        [RRMP_DICTREQ] = "DICTREQ",
-        [RRMP_BIND] = "BIND",
-        [RRMP_IMAGE] = "IMAGE",
-        [RRMP_UPDATE] = "UPDATE",
-        [RRMP_STATUS] = "STATUS",
-        [RRMP_GENERIC] = "GENERIC",
-        [RRMP_UNBIND] = "UNBIND",
-        [RRMP_REFUSE] = "REFUSE",
-        [RRMP_ACK] = "ACK",
-        [RRMP_GAPITEMS] = "GAPITEMS",
-        [RRMP_AUDITDIFF] = "AUDITDIFF",
-        [RRMP_REPLAY] = "REPLAY",
-        [RRMP_DICTPART] = "DICTPART",
+        [RRMP_INSTANCE] = "INSTANCE", [RRMP_SERVICE] = "SERVICE",   [RRMP_SVCSTATE] = "SVCSTATE",
+        [RRMP_GROUP] = "GROUP",       [RRMP_QUERY] = "QUERY",       [RRMP_REQUEST] = "REQUEST",
+        [RRMP_CLOSE] = "CLOSE",       [RRMP_POST] = "POST",         [RRMP_GENERICUP] = "GENERICUP",
+        [RRMP_GAPQUERY] = "GAPQUERY", [RRMP_AUDIT] = "AUDIT",       [RRMP_SUM] = "SUM",
+        [RRMP_DICTREQ] = "DICTREQ",   [RRMP_LISTREQ] = "LISTREQ",   [RRMP_BIND] = "BIND",
+        [RRMP_IMAGE] = "IMAGE",       [RRMP_UPDATE] = "UPDATE",     [RRMP_STATUS] = "STATUS",
+        [RRMP_GENERIC] = "GENERIC",   [RRMP_UNBIND] = "UNBIND",     [RRMP_REFUSE] = "REFUSE",
+        [RRMP_ACK] = "ACK",           [RRMP_GAPITEMS] = "GAPITEMS", [RRMP_AUDITDIFF] = "AUDITDIFF",
+        [RRMP_REPLAY] = "REPLAY",     [RRMP_DICTPART] = "DICTPART", [RRMP_LISTPART] = "LISTPART",
     };
 
     return type < 64 && names[type] ? names[type] : "unknown";

@@ -42,7 +42,7 @@ static bool config_is_good(const struct rrmp_sink_config *config)
 {
     return config->send.reserve && config->send.commit && config->send.fill &&
            config->item_limit <= SINK_ITEMS_MAX && config->instance_limit < 0xFFFF &&
-           config->service_limit < RRMP_SERVICE_NONE && config->link_limit < MD_NIL;
+           config->service_limit <= SINK_SERVICES_MAX && config->link_limit < MD_NIL;
 }
 
 static int tables_init(struct rrmp_sink *sink)
@@ -497,6 +497,7 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     sink_loss_tick(sink);
     sink_parked_check(sink);
     sink_mirror_tick(sink);
+    sink_lists_tick(sink);
     while (sink_event_room(sink) && (number = md_wheel_expire(&sink->wheel, now_ns)) != MD_NIL) {
         const struct sink_work *work = md_slots_at(&sink->works, number);
         item_timer(sink, work->item);
@@ -539,6 +540,8 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
             sooner(&deadline, link->verify_due_ns);
         if (link->in_use && link->paused_until_ns)
             sooner(&deadline, link->paused_until_ns);
+        if (link->in_use && sink->session != 0)
+            sooner(&deadline, link->list_ns);
     }
     for (uint16_t i = 0; i < sink->service_count; i++) {
         if (sink->services[i].parked_count > 0 && sink->services[i].links != MD_NIL)

@@ -292,7 +292,7 @@ static const char *check_link(const struct rrmp_sink *sink, uint32_t number, str
         items++;
         window += item->in_window;
         queued += item->queue != QUEUE_NONE;
-        if (item->is_asked && !item->is_private && !item->is_snapshot) {
+        if (item->is_asked && sink_item_is_summed(item)) {
             asked->count++;
             asked->xor ^= sink_key_hash(sink, item);
         }

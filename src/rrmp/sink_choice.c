@@ -28,6 +28,7 @@ struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_it
     return (struct sink_wish){
         .service = item->service,
         .is_private = item->is_private,
+        .is_follower = item->is_follower,
         .key = sink_key(sink, item),
         .key_hash = sink_key_hash(sink, item),
         .work = sink_work_of(sink, item),
@@ -59,6 +60,8 @@ bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish
     if (link->has_capabilities && !(link->capabilities[domain / 8] & 1u << domain % 8))
         return false;
     if (wish->is_private && !(link->description.features & RRMP_FEATURE_PRIVATE))
+        return false;
+    if (wish->is_follower && !(link->description.features & RRMP_FEATURE_FOLLOW))
         return false;
     return has_quality(link, wish);
 }

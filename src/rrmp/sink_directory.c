@@ -201,6 +201,7 @@ static uint32_t link_create(struct rrmp_sink *sink, uint32_t number,
     link->svc = row->svc;
     link->topic = row->topic;
     link->next_seq = row->last_seq + 1;
+    link->list_ns = RRMP_NEVER;
     lists_init(link);
     instance->links[row->svc] = created;
     return created;
@@ -570,6 +571,7 @@ void sink_service_in(struct rrmp_sink *sink, const struct backbone_event *messag
         link->service = service;
         link->service_next = sink->services[service].links;
         sink->services[service].links = at;
+        sink_list_begin(sink, at);
     }
     sink_service_changed(sink, service);
     sink_link_state(sink, at, description->state);

@@ -30,6 +30,7 @@
 
 #define SINK_EVENTS           8192u
 #define SINK_ITEMS_MAX        0xFFFFFFu
+#define SINK_SERVICES_MAX     0x7FFFu
 #define SINK_EVENT_RESERVE    1100u /* most events one record, one timer or one call can cause */
 #define SINK_ROWS_MAX         1000u /* rows of one answer judged singly; beyond, the whole service */
 #define SINK_CHUNK            4096u
@@ -114,7 +115,8 @@ struct sink_work {
 /* An item at rest: 64 bytes, which is one cache line. */
 struct sink_item {
     uint32_t link; /* MD_NIL: parked; of a free one: the next */
-    uint16_t service;
+    uint16_t service : 15;
+    uint16_t is_follower : 1; /* it leaves no interest at its instance */
     uint16_t group;
     uint32_t user;
     uint32_t handle;
@@ -176,6 +178,7 @@ struct sink_move {
 struct sink_wish {
     uint16_t service;
     bool is_private;
+    bool is_follower;
     struct rrmp_view key;
     uint64_t key_hash;
     const struct sink_work *work; /* where it was refused */
@@ -221,6 +224,10 @@ struct sink_link {
     uint64_t whole_ns;        /* last recovery of the whole service */
     uint64_t pause_ns;        /* grows when those follow each other */
     uint64_t paused_until_ns; /* recovery requests rest until then */
+    uint64_t list_ns; /* what it has bound is asked for then; RRMP_NEVER: it is not followed */
+    uint64_t list_heard_ns;
+    uint32_t list_from; /* RRMP_LIST_END: all of it is known */
+    uint32_t list_id;
 };
 
 struct sink_instance {
@@ -262,6 +269,7 @@ struct sink_service {
     uint32_t regrouped_count; /* items of which consumers have an older group */
     bool was_up;
     bool is_event_due;
+    bool is_followed;
 };
 
 struct sink_post {
@@ -411,6 +419,12 @@ static inline uint64_t sink_key_hash(const struct rrmp_sink *sink, const struct 
     return rrmp_key_hash(key.bytes, key.length);
 }
 
+/* Its interest is in the digest that its instance has of us. */
+static inline bool sink_item_is_summed(const struct sink_item *item)
+{
+    return !item->is_private && !item->is_snapshot && !item->is_follower;
+}
+
 static inline bool sink_item_exists(const struct rrmp_sink *sink, uint32_t number)
 {
     if (number >= sink->items.high)
@@ -479,8 +493,7 @@ bool sink_item_map(struct rrmp_sink *sink, uint32_t item, uint32_t handle, uint3
 void sink_window_leave(struct rrmp_sink *sink, struct sink_item *item);
 void sink_unask(struct rrmp_sink *sink, struct sink_item *item);
 
-/* sink_open.c */
-/* The RWF REQUEST it was opened with. */
+/* sink_open.c: the RWF REQUEST it was opened with */
 struct rrmp_view sink_item_message(const struct rrmp_sink *sink, const struct sink_item *item);
 /* The number is free again. */
 void sink_item_give(struct rrmp_sink *sink, uint32_t item);
@@ -497,7 +510,7 @@ void sink_item_set_group(struct rrmp_sink *sink, uint32_t item, uint16_t group);
 uint32_t sink_run_first(const struct rrmp_sink *sink, uint32_t link, uint16_t group);
 uint32_t sink_run_next(const struct rrmp_sink *sink, uint32_t item, uint16_t group);
 
-/* sink_queue.c: order and pace of requests */
+/* sink_queue.c */
 void sink_queue_put(struct rrmp_sink *sink, uint32_t item, enum sink_queue queue);
 void sink_queue_remove(struct rrmp_sink *sink, uint32_t item);
 void sink_queues_serve(struct rrmp_sink *sink);
@@ -537,6 +550,13 @@ bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wis
 bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish, uint32_t link);
 uint32_t sink_wish_choose(const struct rrmp_sink *sink, const struct sink_wish *wish);
 uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *item);
+
+/* sink_follow.c */
+/* A list from its beginning, if the service is followed. */
+void sink_list_begin(struct rrmp_sink *sink, uint32_t link);
+void sink_listpart_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_listpart *part);
+void sink_follow_see(struct rrmp_sink *sink, uint32_t link, const struct rrmp_record *record);
+void sink_lists_tick(struct rrmp_sink *sink);
 
 /* sink_loss.c */
 void sink_link_lost(struct rrmp_sink *sink, uint32_t link, uint32_t first, uint32_t last);
@@ -581,7 +601,7 @@ uint64_t sink_dicts_deadline(const struct rrmp_sink *sink);
 
 /* QUERY INSTANCE, soon. */
 void sink_query_later(struct rrmp_sink *sink, uint64_t spread_ns);
-/* Send to the instance of a link; queued behind others when the ring is full. */
+/* To an instance; queued behind others when the ring is full. */
 void sink_send(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
 
 #endif

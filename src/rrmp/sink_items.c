@@ -274,7 +274,7 @@ void sink_unask(struct rrmp_sink *sink, struct sink_item *item)
     if (!item->is_asked)
         return;
     item->is_asked = false;
-    if (item->is_private || item->is_snapshot)
+    if (!sink_item_is_summed(item))
         return;
     const struct sink_link *link = sink_link_at(sink, item->link);
     struct sink_instance *instance = sink_instance_at(sink, link->instance);

@@ -38,6 +38,7 @@ void sink_link_lost(struct rrmp_sink *sink, uint32_t number, uint32_t first, uin
 
     sink->stats.svc_seq_jumps++;
     sink->stats.records_lost += last - first + 1;
+    sink_list_begin(sink, number);
     if (link->item_count == 0)
         return;
     if (!(link->row_state & RRMP_SERVICE_UP)) {
@@ -155,7 +156,7 @@ static bool slot_is_ours(const struct rrmp_sink *sink, const struct sink_slot *s
     if (!slot->bits)
         return false;
     const struct sink_item *item = sink_item_at(sink, slot->item);
-    return item->is_asked && !item->is_private;
+    return item->is_asked && sink_item_is_summed(item);
 }
 
 /* The next hundred handles we hold. */

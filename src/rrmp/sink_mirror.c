@@ -169,7 +169,7 @@ static uint32_t due(struct rrmp_sink *sink, uint32_t number)
     struct sink_item *item = sink_item_at(sink, number);
 
     if (!sink_item_exists(sink, number) || item->state != RRMP_SINK_LIVE || item->is_private ||
-        item->is_snapshot || item->wants_image || item->is_image_open)
+        item->is_follower || item->is_snapshot || item->wants_image || item->is_image_open)
         return MD_NIL;
     bool is_old = sink->now_ns - sink_work_of(sink, item)->standby_ns > SAY_AGAIN_NS;
     uint32_t goal = better(sink, item);

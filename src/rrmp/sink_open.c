@@ -76,7 +76,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->key_length = (uint16_t)open->key.length;
     item->has_message = open->message.length > 0;
     item->work = MD_NIL;
-    item->service = open->service;
+    item->service = open->service & 0x7fffu;
     item->group = RRMP_GROUP_NONE;
     item->handle = RRMP_HANDLE_NONE;
     item->standby = MD_NIL;
@@ -84,6 +84,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->state = RRMP_SINK_QUEUED;
     item->is_private = open->is_private;
     item->is_snapshot = open->is_snapshot;
+    item->is_follower = open->is_follower;
     item->is_multicast = sink->config.prefers_multicast;
     item->priority_class = open->priority_class;
     item->priority_count = count_in_item(open->priority_count);

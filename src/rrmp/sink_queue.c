@@ -138,6 +138,7 @@ static uint16_t request_flags(const struct sink_item *item, bool wants_image)
     flags |= wants_image ? RRMP_REQUEST_IMAGE : 0;
     flags |= item->is_private ? RRMP_REQUEST_PRIVATE : 0;
     flags |= item->is_multicast ? RRMP_REQUEST_MULTICAST : 0;
+    flags |= item->is_follower ? RRMP_REQUEST_FOLLOW : 0;
     flags |= item->had_image && item->state != RRMP_SINK_LIVE ? RRMP_REQUEST_RECOVERY : 0;
     /* From where we were; who cannot go on from there gives an image. */
     if (wants_image && item->is_resuming && item->place != MD_NIL)
@@ -204,7 +205,7 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
         sink_mirror_drop(sink, number, false); /* it takes over: what was standby is active now */
     if (!item->is_asked) {
         item->is_asked = true;
-        if (!item->is_private && !item->is_snapshot) {
+        if (sink_item_is_summed(item)) {
             instance->sum_count++;
             instance->sum_xor ^= sink_key_hash(sink, item);
         }

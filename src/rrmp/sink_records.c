@@ -175,6 +175,10 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
     uint32_t link = item->link;
     sink_item_unmap(sink, number);
     sink_unask(sink, item); /* nobody's interest is left over there, ours neither */
+    if (item->is_follower && unbind->reason != RRMP_UNBIND_REBOUND) {
+        sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_NOT_FOUND, 0, none);
+        return;
+    }
     if (unbind->reason != RRMP_UNBIND_DROPPED || item->is_private) {
         sink_item_lost(sink, number, RRMP_CODE_NONE);
         return;
@@ -363,6 +367,7 @@ static bool key_is_good(const struct rrmp_record *record)
 static void link_record_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
                            const struct rrmp_record *record)
 {
+    sink_follow_see(sink, link, record);
     switch ((enum rrmp_type)record->header.type) {
     case RRMP_SVCSTATE:
         svcstate_in(sink, link, record);
@@ -387,6 +392,9 @@ static void link_record_in(struct rrmp_sink *sink, uint32_t instance, uint32_t l
         return;
     case RRMP_GAPITEMS:
         sink_gapitems_in(sink, instance, record);
+        return;
+    case RRMP_LISTPART:
+        sink_listpart_in(sink, link, &record->u.listpart);
         return;
     default: /* not a record of a link */
         return;

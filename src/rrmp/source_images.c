@@ -123,10 +123,12 @@ static int image_choose(struct rrmp_source *source, uint32_t number, const struc
         item->image_mode = IMAGE_DISCARD;
         return MD_OK;
     }
-    if (item->handle == RRMP_HANDLE_NONE && !source_handle_take(source, source->now_ns, number)) {
+    bool is_new = item->handle == RRMP_HANDLE_NONE;
+    if (is_new && !source_handle_take(source, source->now_ns, number)) {
         refuse_waiting(source, number);
         return MD_ERR_STATE;
     }
+    item->is_bind_due = item->is_bind_due || is_new;
     struct source_work *work = source_work_take(source, number);
     work->image_part = 0;
     work->image_tag = ++source->next_tag ? source->next_tag : ++source->next_tag;
@@ -204,6 +206,10 @@ void source_image_done(struct rrmp_source *source, uint32_t number)
 {
     struct source_item *item = source_item_at(source, number);
 
+    if (item->is_bind_due && item->image_mode == IMAGE_SOLICITED && !item->is_private &&
+        source_work_of(source, item)->image_path == BACKBONE_PATH_DIRECTED)
+        source_bind_tell(source, item);
+    item->is_bind_due = false;
     item->image_mode = IMAGE_NONE;
     source_work_settle(source, number);
     item->has_image = true;

@@ -137,7 +137,8 @@ struct source_item {
     bool is_lingering : 1;
     bool is_recovery : 1;
     bool told_active : 1;
-    bool image_told : 1; /* IMAGE_WANTED taken, no image since */
+    bool image_told : 1;  /* IMAGE_WANTED taken, no image since */
+    bool is_bind_due : 1; /* its first image is under way: followers may have to be told */
 };
 
 _Static_assert(sizeof(struct source_item) == 64, "an item at rest is one cache line");
@@ -179,6 +180,7 @@ struct source_service {
     bool is_due;                     /* SERVICE to be sent */
     uint64_t partner_ns;             /* another instance said it has the service up; 0 none */
     uint64_t sent_ns;
+    uint64_t followed_until_ns; /* requesters want to see each BIND */
 };
 
 struct source_rest {
@@ -445,6 +447,9 @@ void source_request_image(struct rrmp_source *source, uint32_t item, uint32_t re
                           uint32_t id, bool is_multicast);
 
 /* source_gap.c: losses and audits */
+void source_listreq(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
+                    const struct rrmp_record *record);
+void source_bind_tell(struct rrmp_source *source, const struct source_item *item);
 void source_gapquery(struct rrmp_source *source, const struct backbone_event *message,
                      const struct rrmp_record *record);
 void source_audit(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,

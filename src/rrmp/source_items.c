@@ -9,6 +9,8 @@
 #include "base/err.h"
 #include "base/siphash.h"
 
+#include "state.h"
+
 /* ---- the table ---- */
 
 /* Providers and consumers choose names, and the hash on the wire has no key: names that share it
@@ -300,14 +302,37 @@ static void linger_end(struct rrmp_source *source, uint32_t number)
     source_work_settle(source, number);
 }
 
+/* The last active interest has gone: what followers wait for does not come. */
+static void followers_refuse(struct rrmp_source *source, uint32_t number)
+{
+    static const struct rrmp_ending ending = { .state = RRMP_STATE_CLOSED_RECOVER,
+                                               .code = RRMP_CODE_NOT_FOUND,
+                                               .scope = RRMP_REFUSE_NOT_HERE };
+    struct source_item *item = source_item_at(source, number);
+    uint32_t next;
+
+    for (uint32_t n = item->asks; n != MD_NIL; n = next) {
+        const struct source_ask *ask = source_ask_at(source, n);
+        bool is_active;
+        next = ask->next;
+        if (source_interest_get(source, item, ask->requester, &is_active))
+            continue;
+        source_refuse(source, ask->requester, item->svc, ask->id, source_key_hash(source, item),
+                      &ending);
+        source_ask_free(source, n);
+    }
+}
+
 void source_item_settle(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
 {
     struct source_item *item = source_item_at(source, number);
     bool is_active = source_item_is_active(source, item);
 
     source->now_ns = now_ns;
-    if (!is_active)
+    if (!is_active) {
         source_unbind(source, now_ns, number, RRMP_UNBIND_IDLE);
+        followers_refuse(source, number);
+    }
     if (item->told_active != is_active)
         source_item_news(source, number, NEWS_ACTIVE);
     bool is_idle = source_interest_count(source, item) == 0 && !item->is_kept;
@@ -395,6 +420,7 @@ void source_handle_give(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
 
     handle_at(source, index)->word = HANDLE_FREE | item->handle >> 24;
     item->handle = RRMP_HANDLE_NONE;
+    item->is_bind_due = false;
     source->stats.bound_now--;
     rest_grow(source);
     source->rest[source->rest_tail & (source->rest_size - 1)] = (struct source_rest){

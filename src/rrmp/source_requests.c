@@ -262,6 +262,21 @@ void source_request_image(struct rrmp_source *source, uint32_t number, uint32_t 
         source_item_news(source, number, NEWS_IMAGE);
 }
 
+/* A follower has what others have: it opens nothing, keeps nothing open, and is in no digest. */
+static void follow_in(struct rrmp_source *source, uint32_t requester,
+                      const struct rrmp_record *record)
+{
+    const struct rrmp_request *request = &record->u.request;
+    uint32_t number = source_item_lookup(source, record->header.svc, request->key);
+
+    if (number == MD_NIL || !source_item_is_active(source, source_item_at(source, number)))
+        refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_NOT_FOUND,
+               "nobody has it open here");
+    else if (request->flags & RRMP_REQUEST_IMAGE)
+        source_request_image(source, number, requester, request->id,
+                             request->flags & RRMP_REQUEST_MULTICAST);
+}
+
 /* An image, or what the requester has missed since its place. */
 static void request_image(struct rrmp_source *source, uint32_t number, uint32_t requester,
                           const struct rrmp_record *record)
@@ -317,6 +332,10 @@ static void request_in(struct rrmp_source *source, uint64_t now_ns, uint32_t req
     if (svc >= source->service_count || source->services[svc].is_withdrawn || source->is_leaving) {
         refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_NONE,
                "no such service here");
+        return;
+    }
+    if (request->flags & RRMP_REQUEST_FOLLOW) {
+        follow_in(source, requester, record);
         return;
     }
     if (!(request->flags & RRMP_REQUEST_STREAMING)) {
@@ -500,6 +519,9 @@ static void upward_in(struct rrmp_source *source, uint64_t now_ns,
         return;
     case RRMP_DICTREQ:
         dictreq_in(source, requester, record);
+        return;
+    case RRMP_LISTREQ:
+        source_listreq(source, now_ns, requester, record);
         return;
     default: /* no requester's record; the decoder let none through */
         return;

@@ -22,6 +22,7 @@ static int description_keep(struct rrmp_source *source, struct source_service *s
     struct rrmp_record decoded;
 
     record.u.service = *description;
+    record.u.service.features |= RRMP_FEATURE_FOLLOW;
     size_t size = rrmp_record_size(&record);
     uint8_t *blob = malloc(size);
     if (!blob)

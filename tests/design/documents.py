@@ -373,6 +373,8 @@ class Rrmp(unittest.TestCase):
             is_bad = body["handle"] == 0xFFFFFFFF or body["request_id"] == 0
         if name == "REFUSE":
             is_bad = not 1 <= body["scope"] <= 3
+        if name == "LISTPART":
+            is_bad = any(not 1 <= row["key_length"] <= 4096 for row in body["keys"])
         if name == "IMAGE":
             is_first = bool(body["flags"] & 1)
             is_bad = (is_first != (body["part"] == 0) or is_first != (body["key_length"] > 0) or

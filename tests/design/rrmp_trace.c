@@ -187,6 +187,12 @@ static void questions(void)
         begin(RRMP_SUM, 0);
         NUMBER(newest_id), NUMBER(count), NUMBER(key_xor), end();
     }
+    {
+        struct rrmp_listreq *u = &record.u.listreq;
+        *u = (struct rrmp_listreq){ 1, 2 };
+        begin(RRMP_LISTREQ, 0);
+        NUMBER(id), NUMBER(from), end();
+    }
     struct rrmp_dictreq *u = &record.u.dictreq;
     *u = (struct rrmp_dictreq){ 1, 2, text("RWFFld") };
     begin(RRMP_DICTREQ, 0);
@@ -261,12 +267,20 @@ static void answers(void)
 
 static void the_rest(void)
 {
+    static const uint8_t list_keys[] = { 0, 3, 'K', 'E', 'Y', 0, 1, 'X' };
+
     {
         struct rrmp_replay *u = &record.u.replay;
         *u = (struct rrmp_replay){ 1, 2, 3, 5, 4, 6, 7, text("UPD") };
         begin(RRMP_REPLAY, 0);
         NUMBER(handle), NUMBER(item_seq), NUMBER(tag), NUMBER(part), NUMBER(request_id);
         NUMBER(key_hash), print_view("message", u->message), end();
+    }
+    {
+        struct rrmp_listpart *u = &record.u.listpart;
+        *u = (struct rrmp_listpart){ 1, 2, 2, { list_keys, sizeof(list_keys) } };
+        begin(RRMP_LISTPART, 0);
+        NUMBER(id), NUMBER(next), NUMBER(count), end();
     }
     struct rrmp_dictpart *u = &record.u.dictpart;
     *u = (struct rrmp_dictpart){ 1, 2, 1, text("RWFFld"), text("4.20"), text("REFRESH") };

@@ -204,6 +204,47 @@ static void a_consumer_may_ask_and_nothing_else(void **state)
     access_destroy(access);
 }
 
+static struct rrcp_msg request(uint8_t out[512], uint16_t flags)
+{
+    struct rrmp_record record = { .header = { .type = RRMP_REQUEST, .svc = 1 } };
+
+    record.u.request.id = 1;
+    record.u.request.flags = flags;
+    record.u.request.key = (struct rrmp_view){ (const uint8_t *)"key", 3 };
+    struct rrcp_msg msg = message(out, encode(out, &record), RRMP_TOPIC_CONTROL);
+    msg.session = 7;
+    msg.port = 3;
+    msg.flags = RRCP_MSG_UNICAST;
+    return msg;
+}
+
+static void a_recorder_may_follow_and_a_consumer_may_not(void **state)
+{
+    struct access *access = read_rules("uid=1001 consume; uid=1002 record; uid=1003 publish=RISK");
+    const uint16_t follow = RRMP_REQUEST_STREAMING | RRMP_REQUEST_IMAGE | RRMP_REQUEST_FOLLOW;
+    uint8_t out[512];
+    struct rrcp_msg msg = request(out, follow);
+
+    (void)state;
+    assert_null(sends(access, 1002, false, &msg));
+    assert_string_equal(sends(access, 1001, false, &msg),
+                        "a REQUEST to follow, which needs the word record");
+    msg = request(out, RRMP_REQUEST_STREAMING | RRMP_REQUEST_IMAGE);
+    assert_null(sends(access, 1001, false, &msg));
+    assert_null(sends(access, 1002, false, &msg)); /* items of a list, as a consumer */
+    msg = unicast(out, RRMP_LISTREQ);
+    assert_null(sends(access, 1002, false, &msg));
+    assert_non_null(sends(access, 1001, false, &msg));
+    msg = unicast(out, RRMP_LISTPART);
+    assert_non_null(sends(access, 1002, false, &msg));
+    assert_null(sends(access, 1003, false, &msg));
+    msg = unicast(out, RRMP_POST);
+    assert_non_null(sends(access, 1002, false, &msg));
+    msg = plain(out, RRMP_UPDATE, topic_of("RISK"));
+    assert_non_null(sends(access, 1002, false, &msg));
+    access_destroy(access);
+}
+
 static void a_publisher_speaks_for_its_own_services(void **state)
 {
     struct access *access = read_rules(RULES);
@@ -270,6 +311,7 @@ int main(void)
         cmocka_unit_test(rules_are_read_or_the_wrong_word_is_named),
         cmocka_unit_test(the_most_that_a_rule_names_is_the_limit),
         cmocka_unit_test(a_consumer_may_ask_and_nothing_else),
+        cmocka_unit_test(a_recorder_may_follow_and_a_consumer_may_not),
         cmocka_unit_test(a_publisher_speaks_for_its_own_services),
         cmocka_unit_test(a_topic_is_judged_by_its_whole_name),
     };

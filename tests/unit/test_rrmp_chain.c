@@ -51,6 +51,7 @@ struct chain {
     char log[SINKS][256]; /* a letter per event */
     uint32_t item[SINKS];
     uint32_t told[SINKS]; /* items that states of groups and services were about */
+    uint32_t bound;       /* keys of BOUND events, of all sinks */
 };
 
 static uint8_t *line_reserve(void *context, const struct backbone_target *target, size_t length)
@@ -138,6 +139,19 @@ static uint32_t count_items(const struct rrmp_sink *sink, const struct rrmp_sink
     return count;
 }
 
+static uint32_t keys_in(const struct rrmp_sink_event *event)
+{
+    struct rrmp_view rest = event->message;
+    struct rrmp_view key;
+    uint32_t count = 0;
+
+    if (event->type == RRMP_BIND)
+        return 1;
+    while (rrmp_list_next(&rest, &key))
+        count++;
+    return count;
+}
+
 /* One letter per event: I image, U update, S status, = in step, ! suspect, X closed. */
 static void sink_take(struct chain *chain, uint32_t n)
 {
@@ -157,6 +171,8 @@ static void sink_take(struct chain *chain, uint32_t n)
             chain->told[n] += count_items(chain->sinks[n], &event);
         else if (event.kind == RRMP_SINK_CLOSED)
             letter = 'X';
+        else if (event.kind == RRMP_SINK_BOUND)
+            chain->bound += keys_in(&event);
         else if (event.kind == RRMP_SINK_ACK)
             letter = 'A';
         else if (event.kind == RRMP_SINK_POST_LOST)
@@ -1288,11 +1304,158 @@ static void a_dictionary_comes_from_whom_was_asked(void **state)
     assert_int_equal(dictionary_part(chain, 1, record.u.dictreq.id).kind, RRMP_SINK_DICTIONARY);
 }
 
+static int follow_at(struct chain *chain, uint32_t n)
+{
+    const struct rrmp_sink_open open = { .key = { chain->key, chain->key_length },
+                                         .priority_class = 1,
+                                         .priority_count = 1,
+                                         .is_follower = true };
+    int err = rrmp_sink_item_open(chain->sinks[n], chain->now_ns, &open, &chain->item[n]);
+
+    sinks_tick(chain);
+    return err;
+}
+
+static uint32_t requesters_of(struct chain *chain)
+{
+    struct rrmp_source_item info;
+
+    assert_true(rrmp_source_item_info(chain->source, chain->wanted, &info));
+    return info.requester_count;
+}
+
+static void a_follower_has_what_others_have_and_keeps_nothing_open(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    settle(chain);
+    assert_string_equal(chain->log[1], "I=");
+    publish(chain, RRMP_UPDATE, "tick");
+    settle(chain);
+    assert_string_equal(chain->log[1], "I=U");
+    assert_string_equal(chain->log[0], "I=U");
+    assert_int_equal(requesters_of(chain), 1);
+    pass(chain, 17 * SEC); /* neither digests nor audits make an interest of it, or end it */
+    assert_int_equal(requesters_of(chain), 1);
+    assert_string_equal(chain->log[1], "I=U");
+    assert_int_equal(rrmp_sink_stats(chain->sinks[1])->audits, 0);
+    rrmp_sink_item_close(chain->sinks[0], chain->now_ns, chain->item[0]);
+    settle(chain);
+    assert_string_equal(chain->log[1], "I=UX");
+}
+
+static void a_follower_opens_nothing(void **state)
+{
+    struct chain *chain = *state;
+
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    settle(chain);
+    assert_string_equal(chain->log[1], "X");
+    assert_int_equal(chain->wanted, RRMP_ITEM_NONE);
+}
+
+static void a_follower_whose_item_goes_before_its_image_ends(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    settle(chain);
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    settle(chain);
+    assert_string_equal(chain->log[1], "");
+    rrmp_sink_item_close(chain->sinks[0], chain->now_ns, chain->item[0]);
+    settle(chain);
+    assert_string_equal(chain->log[1], "X");
+    image(chain, true); /* for nobody */
+    pass(chain, 2 * SEC);
+    assert_int_equal(chain->images_wanted, 0);
+}
+
+static void a_lost_update_is_told_to_a_follower_and_mended(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    follow_at(chain, 1);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "lost");
+    from_source(chain, 1);
+    publish(chain, RRMP_UPDATE, "next");
+    settle(chain);
+    pass(chain, 100 * MS);
+    assert_string_equal(chain->log[1], "I=!I=");
+}
+
+static void bound_items_are_listed_and_seen(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    assert_int_equal(chain->bound, 0);
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    pass(chain, 100 * MS);
+    assert_int_equal(chain->bound, 1); /* listed */
+    chain->key[chain->key_length - 1] = 'X';
+    open_at(chain, 0);
+    settle(chain);
+    assert_int_equal(chain->bound, 2); /* in the stream */
+    pass(chain, 1 * SEC);
+    assert_int_equal(chain->bound, 2);
+    assert_int_equal(rrmp_sink_stats(chain->sinks[1])->list_parts, 1);
+}
+
+/* The BIND of an item may be among the lost. */
+static void bound_items_are_listed_again_behind_a_loss(void **state)
+{
+    struct chain *chain = *state;
+
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    pass(chain, 100 * MS);
+    open_at(chain, 0);
+    from_sinks(chain);
+    from_source(chain, ~0ull);
+    assert_int_equal(chain->bound, 0);
+    pass(chain, 2 * SEC); /* the heartbeat has the number of the lost one */
+    assert_int_equal(chain->bound, 1);
+}
+
+static void a_list_that_is_lost_is_asked_for_again(void **state)
+{
+    struct chain *chain = *state;
+
+    for (uint32_t i = 0; i < 20; i++) {
+        chain->key[chain->key_length - 1] = (uint8_t)('0' + i);
+        open_at(chain, 0);
+        settle(chain);
+    }
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    sinks_tick(chain);
+    from_sinks(chain);
+    from_source(chain, ~0ull);
+    pass(chain, 500 * MS);
+    assert_int_equal(chain->bound, 0);
+    pass(chain, 1 * SEC);
+    assert_int_equal(chain->bound, 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
         TEST(an_opened_item_gets_its_image_and_then_updates),
+        TEST(a_follower_has_what_others_have_and_keeps_nothing_open),
+        TEST(a_follower_opens_nothing),
+        TEST(a_follower_whose_item_goes_before_its_image_ends),
+        TEST(a_lost_update_is_told_to_a_follower_and_mended),
+        TEST(bound_items_are_listed_and_seen),
+        TEST(bound_items_are_listed_again_behind_a_loss),
+        TEST(a_list_that_is_lost_is_asked_for_again),
         cmocka_unit_test_setup_teardown(a_unicast_image_that_overtakes_its_bind_waits_for_it,
                                         setup_unicast, teardown),
         cmocka_unit_test_setup_teardown(

@@ -14,6 +14,8 @@
 
 static const uint8_t key_bytes[] = { 6, 1, 1, 0x11, 0, 0, 0, 0, 3, 'I', 'B', 'M' };
 
+static const uint8_t list_bytes[] = { 0, 1, 'A', 0, 1, 'B' };
+
 static struct rrmp_view view_of(const void *bytes, size_t length)
 {
     return (struct rrmp_view){ .bytes = bytes, .length = length };
@@ -73,6 +75,7 @@ static void every_record_survives_encoding_and_decoding(void **state)
           .u.audit = { .id = 1, .to = 2, .count = 3, .rows = rows } },
         { .header = { .type = RRMP_SUM }, .u.sum = { 1, 2, 3 } },
         { .header = { .type = RRMP_DICTREQ }, .u.dictreq = { .name = { key_bytes, 4 } } },
+        { .header = { .type = RRMP_LISTREQ }, .u.listreq = { 1, 2 } },
         { .header = { .type = RRMP_BIND }, .u.bind = { .key = { key_bytes, sizeof(key_bytes) } } },
         { .header = { .type = RRMP_IMAGE },
           .u.image = { .flags = RRMP_IMAGE_FIRST, .key = { key_bytes, sizeof(key_bytes) } } },
@@ -85,6 +88,11 @@ static void every_record_survives_encoding_and_decoding(void **state)
         { .header = { .type = RRMP_AUDITDIFF }, .u.auditdiff = { .count = 2, .rows = rows } },
         { .header = { .type = RRMP_REPLAY }, .u.replay = { .tag = 5, .request_id = 1 } },
         { .header = { .type = RRMP_DICTPART }, .u.dictpart = { .name = { key_bytes, 4 } } },
+        { .header = { .type = RRMP_LISTPART },
+          .u.listpart = { .id = 1,
+                          .next = 2,
+                          .count = 2,
+                          .keys = { list_bytes, sizeof(list_bytes) } } },
     };
     uint8_t first[256], second[256];
 

@@ -18,9 +18,9 @@ local least = { 40, 52, 56, 64, 44, 40, 33, 148, 68, 26 }
 local reasons = { [1] = "repair is coming", [2] = "not held", [3] = "busy" }
 local records = { [1] = "INSTANCE", [2] = "SERVICE", [3] = "SVCSTATE", [4] = "GROUP", [5] = "QUERY", [16] = "REQUEST",
                   [17] = "CLOSE", [18] = "POST", [19] = "GENERICUP", [20] = "GAPQUERY", [21] = "AUDIT", [22] = "SUM",
-                  [23] = "DICTREQ", [32] = "BIND", [33] = "IMAGE", [34] = "UPDATE", [35] = "STATUS", [36] = "GENERIC",
+                  [23] = "DICTREQ", [24] = "LISTREQ", [32] = "BIND", [33] = "IMAGE", [34] = "UPDATE", [35] = "STATUS", [36] = "GENERIC",
                   [37] = "UNBIND", [38] = "REFUSE", [39] = "ACK", [40] = "GAPITEMS", [41] = "AUDITDIFF",
-                  [42] = "REPLAY", [43] = "DICTPART" }
+                  [42] = "REPLAY", [43] = "DICTPART", [44] = "LISTPART" }
 local tlvs = { [1] = "software version", [2] = "address of the second path", [3] = "longest message", [4] = "padding",
                [5] = "echo" }
 

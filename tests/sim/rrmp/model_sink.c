@@ -460,6 +460,7 @@ static void sink_events(struct world *world, struct proc *proc)
                 world->coverage->dictionaries++;
                 break;
             case RRMP_SINK_MERGE:
+            case RRMP_SINK_BOUND:
                 break;
             }
         }
