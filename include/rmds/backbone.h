@@ -46,6 +46,7 @@ struct rmds_item;
 struct rmds_offer;
 struct rmds_offered;
 struct rmds_topic;
+struct rmds_bound;
 
 /* ---- the attachment ---- */
 
@@ -79,6 +80,8 @@ struct rmds_backbone_options {
     /* Gets a sentence when rmds_backbone_open() fails; NULL: none is wanted. */
     char *why;
     size_t why_size;
+    /* Somebody has this item open; see rmds_backbone_follow(). */
+    void (*on_bound)(void *owner, const struct rmds_bound *bound);
 };
 
 void rmds_backbone_options_init(struct rmds_backbone_options *options, size_t size);
@@ -129,6 +132,7 @@ struct rmds_backbone_stats {
     uint64_t topic_messages;  /* passed to callbacks */
     uint64_t senders_refused; /* messages of a topic whose sender is one too many */
     uint64_t denied;          /* messages that rrcpd dropped since it attached: see on_denied */
+    uint64_t records_lost;    /* of services, of any item: those that it hit are told */
 };
 
 /* `out->size` must be set. */
@@ -170,6 +174,10 @@ struct rmds_item_request {
     struct rwf_qos qos;   /* one quality, which the service must have */
     rmds_item_fn *handle; /* called for each event */
     void *user;           /* handed to it */
+    /* It has what others have open and keeps nothing open: where nobody has it (any more), it ends
+     * with RWF_CODE_NOT_FOUND. rrcpd allows that to who has the word `record` in attachAccess. */
+    bool is_follower;
+    struct rwf_bytes key; /* that of rmds_bound, in place of name, domain and quality; copied */
 };
 
 void rmds_item_request_init(struct rmds_item_request *request, size_t size);
@@ -185,6 +193,68 @@ int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_reques
                    struct rmds_item **out);
 /* No event of it follows. */
 void rmds_item_close(struct rmds_item *item);
+
+/* ---- what others have open ---- */
+
+struct rmds_bound {
+    const char *service;
+    struct rwf_bytes key; /* for rmds_item_request.key */
+    uint8_t domain;
+    struct rwf_bytes name; /* of no byte: it has none */
+    struct rwf_qos qos;
+    bool is_plain; /* domain, name and quality say all: no filter, identifier or attributes */
+};
+
+/*
+ * From now on `on_bound` is called for each item of the service that somebody has open: for all of
+ * them, for each one that is opened later, and for those that are not open here once more after
+ * messages were lost. It may be called twice for an item before that is open here. NULL: all
+ * services. It asks the sources which items those are, part by part; they send nothing more than
+ * that. RMDS_ERROR_RANGE, RMDS_ERROR_NOMEM, RMDS_ERROR_FULL: 1,024 names of services.
+ */
+int rmds_backbone_follow(struct rmds_backbone *backbone, const char *service);
+
+/* ---- services, dictionaries ---- */
+
+/* Good until the next turn. */
+struct rmds_service {
+    size_t size;
+    uint16_t id; /* the configured one, its provider's, or one made of its name */
+    bool is_up;
+    bool is_accepting;
+    bool is_source; /* it is the origin of its data */
+    uint8_t capability_count;
+    uint8_t capabilities[32]; /* domains */
+    uint8_t qos_count;
+    struct rwf_qos qos[16];
+    uint8_t provided_count; /* dictionaries */
+    struct rwf_bytes provided[16];
+    uint8_t used_count;
+    struct rwf_bytes used[16];
+    struct rwf_bytes vendor;
+    struct rwf_bytes item_list;
+};
+
+/* `out->size` must be set. RMDS_ERROR_NOT_FOUND: no source has ever offered it here. */
+int rmds_backbone_service(const struct rmds_backbone *backbone, const char *name,
+                          struct rmds_service *out);
+
+struct rmds_dictionary_event {
+    void *user;
+    struct rwf_bytes bytes;        /* one part: an RWF REFRESH; empty if it is missing */
+    const struct rwf_msg *message; /* the same decoded */
+    bool is_first;                 /* anew, too: what came before is void */
+    bool is_last;
+    bool is_missing; /* no source of the service has it; nothing follows */
+};
+
+typedef void rmds_dictionary_fn(const struct rmds_dictionary_event *event);
+
+/* A dictionary of a service that is known, from one of its sources; `filter`: enum
+ * rwf_dictionary_verbosity. RMDS_ERROR_NOT_FOUND: the service is not known, RMDS_ERROR_FULL: 16 are
+ * under way. */
+int rmds_backbone_dictionary(struct rmds_backbone *backbone, const char *service, const char *name,
+                             uint32_t filter, rmds_dictionary_fn *handle, void *user);
 
 /* ---- services of the application's own ---- */
 

@@ -95,7 +95,7 @@ static bool is_for_source(const struct backbone_event *event)
 {
     uint8_t type = event->length > 0 ? event->bytes[0] : 0;
 
-    return type == RRMP_QUERY || (type >= RRMP_REQUEST && type <= RRMP_DICTREQ);
+    return type == RRMP_QUERY || (type >= RRMP_REQUEST && type <= RRMP_LISTREQ);
 }
 
 static void give_out(struct rmds_backbone *backbone, uint64_t now_ns,
@@ -295,6 +295,7 @@ void rmds_backbone_stats(const struct rmds_backbone *backbone, struct rmds_backb
     stats.behind_max = counters.behind_max;
     stats.items_now = backbone->items.slots.count;
     stats.live_now = sink->live_now;
+    stats.records_lost = sink->records_lost;
     memcpy(out, &stats, size < sizeof(stats) ? size : sizeof(stats));
 }
 

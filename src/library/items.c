@@ -218,35 +218,6 @@ static void on_state(struct library_items *items, const struct rrmp_sink_event *
 
 /* ---- services ---- */
 
-static struct library_service *find_service(struct library_items *items, const char *name)
-{
-    for (uint16_t i = 0; i < items->service_count; i++) {
-        uint16_t at = (uint16_t)((items->service_last + i) % items->service_count);
-
-        if (strcmp(items->services[at]->name, name) == 0) {
-            items->service_last = at;
-            return items->services[at];
-        }
-    }
-    return NULL;
-}
-
-static struct library_service *add_service(struct library_items *items, const char *name)
-{
-    struct library_service *service;
-
-    if (items->service_count == LIBRARY_SERVICES_MAX)
-        return NULL;
-    service = calloc(1, sizeof(*service));
-    if (!service)
-        return NULL;
-    memcpy(service->name, name, strlen(name));
-    service->sink_service = RRMP_SERVICE_NONE;
-    items->service_last = items->service_count;
-    items->services[items->service_count++] = service;
-    return service;
-}
-
 /* Realtime before delayed, tick by tick before conflated: the lowest bytes. */
 static void choose_qos(struct library_service *service, const struct rrmp_sink_service *info)
 {
@@ -284,9 +255,10 @@ static void on_directory(struct rmds_backbone *backbone, uint16_t sink_service)
     if (!rrmp_sink_service(items->sink, sink_service, &info) || info.name.length > LIBRARY_NAME_MAX)
         return;
     memcpy(name, info.name.bytes, info.name.length);
-    struct library_service *service = find_service(items, name);
+    struct library_service *service = library_service_find(items, name);
     if (service)
         look_at(items, service);
+    library_follow_maybe(items, backbone->now_ns, sink_service);
     if (backbone->options.on_service)
         backbone->options.on_service(backbone->options.owner, name, info.is_up);
 }
@@ -308,6 +280,10 @@ static void deliver_event(struct rmds_backbone *backbone, const struct rrmp_sink
         on_directory(backbone, event->service);
     else if (event->kind == RRMP_SINK_STATE)
         on_state(items, event);
+    else if (event->kind == RRMP_SINK_BOUND)
+        library_bound(backbone, event);
+    else if (event->kind == RRMP_SINK_DICTIONARY)
+        library_dictionary(backbone, event);
     else if (event->kind <= RRMP_SINK_CLOSED)
         item = item_of(items, event);
     if (!item)
@@ -384,6 +360,7 @@ static bool open_now(struct library_items *items, struct rmds_item *item, uint64
                                    .priority_class = 1,
                                    .priority_count = 1,
                                    .is_snapshot = item->is_snapshot,
+                                   .is_follower = item->is_follower,
                                    .user = item->number };
 
     if (!item->has_qos)
@@ -493,9 +470,18 @@ static int make_key(struct rmds_item *item, const struct rmds_item_request *requ
     uint8_t bytes[RRMP_KEY_SIZE_MAX];
     size_t length;
 
-    key.name = rwf_bytes(request->name, strlen(request->name));
-    if (itemkey_encode(request->domain, &key, request->has_qos ? &request->qos : &best, bytes,
-                       sizeof(bytes), &length) != RWF_OK)
+    key.name = rwf_bytes(request->name, request->name ? strlen(request->name) : 0);
+    if (request->key.length > 0) {
+        struct rwf_qos qos;
+        uint8_t domain;
+
+        if (request->key.length > sizeof(bytes) ||
+            itemkey_decode(request->key.data, request->key.length, &domain, &key, &qos) != RWF_OK)
+            return MD_ERR_RANGE;
+        length = request->key.length;
+        memcpy(bytes, request->key.data, length);
+    } else if (itemkey_encode(request->domain, &key, request->has_qos ? &request->qos : &best,
+                              bytes, sizeof(bytes), &length) != RWF_OK)
         return MD_ERR_RANGE;
     item->key = malloc(length);
     if (!item->key)
@@ -503,6 +489,11 @@ static int make_key(struct rmds_item *item, const struct rmds_item_request *requ
     memcpy(item->key, bytes, length);
     item->key_length = (uint16_t)length;
     return MD_OK;
+}
+
+static bool is_name(const char *text)
+{
+    return text && *text && strlen(text) <= LIBRARY_NAME_MAX;
 }
 
 int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_request *request,
@@ -514,12 +505,9 @@ int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_reques
     *out = NULL;
     rmds_item_request_init(&r, sizeof(r));
     memcpy(&r, request, request->size < sizeof(r) ? request->size : sizeof(r));
-    if (!r.service || !r.name || !r.handle || !*r.service || !*r.name ||
-        strlen(r.service) > LIBRARY_NAME_MAX || strlen(r.name) > LIBRARY_NAME_MAX)
+    if (!is_name(r.service) || !r.handle || (r.key.length == 0 && !is_name(r.name)))
         return MD_ERR_RANGE;
-    struct library_service *service = find_service(items, r.service);
-    if (!service)
-        service = add_service(items, r.service);
+    struct library_service *service = library_service(items, r.service);
     uint32_t number = service ? md_slots_take(&items->slots) : MD_NIL;
     if (number == MD_NIL)
         return MD_ERR_FULL;
@@ -530,7 +518,8 @@ int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_reques
                                 .state = LIBRARY_WAITING,
                                 .is_raw = r.is_raw,
                                 .is_snapshot = r.is_snapshot,
-                                .has_qos = r.has_qos,
+                                .has_qos = r.has_qos || r.key.length > 0,
+                                .is_follower = r.is_follower,
                                 .backbone = backbone,
                                 .handle = r.handle,
                                 .user = r.user };

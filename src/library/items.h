@@ -8,7 +8,7 @@
 #include "rmds/backbone.h"
 #include "rrmp/sink.h"
 
-enum { LIBRARY_NAME_MAX = 255, LIBRARY_SERVICES_MAX = 1024 };
+enum { LIBRARY_NAME_MAX = 255, LIBRARY_SERVICES_MAX = 1024, LIBRARY_DICTIONARIES_MAX = 16 };
 
 /*
  *      WAITING   not with the sink yet: its service is not known, or the turn has not come
@@ -36,6 +36,7 @@ struct rmds_item {
     bool has_qos : 1;
     bool is_told : 1;     /* that nobody offers its service */
     bool wants_again : 1; /* an image, when the pause is over */
+    bool is_follower : 1;
     struct rmds_backbone *backbone;
     rmds_item_fn *handle;
     void *user;
@@ -53,6 +54,12 @@ struct library_service {
     uint16_t sink_service; /* RRMP_SERVICE_NONE: not announced yet */
     uint8_t qos[5];        /* the best that it has */
     struct library_list waiting;
+    bool is_followed;
+};
+
+struct library_dictionary {
+    rmds_dictionary_fn *handle; /* NULL: free */
+    void *user;
 };
 
 struct library_items {
@@ -65,12 +72,25 @@ struct library_items {
     uint32_t again_count, again_next; /* items that want an image again; the next one looked at */
     uint64_t again_ns;                /* when they are asked for; 0: there are none */
     bool has_closed_waiting;          /* items that wait for their service were closed */
+    bool follows_all;
+    struct library_dictionary dictionaries[LIBRARY_DICTIONARIES_MAX];
 };
 
 /* In a second, at the latest two. */
 void library_item_again(struct rmds_item *item);
 void library_item_not_again(struct rmds_item *item);
 void library_items_again(struct library_items *items, uint64_t now_ns);
+
+/* services.c */
+/* NULL: never named here. */
+struct library_service *library_service_find(struct library_items *items, const char *name);
+/* The service of this name, entered if it is new; NULL: there is no room, or no memory. */
+struct library_service *library_service(struct library_items *items, const char *name);
+
+/* follow.c: events of the sink; the service may be one to follow */
+void library_bound(struct rmds_backbone *backbone, const struct rrmp_sink_event *event);
+void library_follow_maybe(struct library_items *items, uint64_t now_ns, uint16_t sink_service);
+void library_dictionary(struct rmds_backbone *backbone, const struct rrmp_sink_event *event);
 
 int library_items_init(struct rmds_backbone *backbone, uint64_t random);
 void library_items_fini(struct rmds_backbone *backbone);

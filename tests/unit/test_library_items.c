@@ -13,6 +13,7 @@
 #include "internal.h"
 #include "itemkey/itemkey.h"
 #include "rmds/rwf.h"
+#include "rmds/rwf_dictionary.h"
 #include "rrmp/source.h"
 
 #define MS 1000000ull
@@ -40,6 +41,9 @@ struct world {
     bool is_bad;     /* its images */
     char log[64];    /* I image, U update, ! state, X closed */
     struct rmds_item *item;
+    uint32_t bound;
+    bool follows; /* what is bound, if it does not already */
+    bool is_open;
 };
 
 static uint8_t *reserve(void *context, const struct backbone_target *target, size_t length)
@@ -136,7 +140,70 @@ static void handle(const struct rmds_item_event *event)
                                     [RMDS_ITEM_CLOSED] = 'X' };
     struct world *world = event->user;
 
+    world->is_open = world->is_open && event->kind != RMDS_ITEM_CLOSED;
     strncat(world->log, (char[2]){ letters[event->kind], 0 }, sizeof(world->log) - 1);
+}
+
+static void on_bound(void *owner, const struct rmds_bound *bound)
+{
+    struct world *world = owner;
+    struct rmds_item_request request;
+
+    assert_string_equal(bound->service, "RDFD");
+    assert_int_equal(bound->domain, RWF_DOMAIN_MARKET_PRICE);
+    assert_true(bound->is_plain);
+    assert_true(rwf_bytes_equal(bound->name, rwf_text("TRI")));
+    world->bound++;
+    if (!world->follows || world->is_open)
+        return;
+    world->is_open = true;
+    rmds_item_request_init(&request, sizeof(request));
+    request.service = bound->service;
+    request.key = bound->key;
+    request.is_follower = true;
+    request.handle = handle;
+    request.user = world;
+    assert_int_equal(rmds_item_open(world->backbone, &request, &world->item), 0);
+}
+
+/* Another requester opens TRI, or closes it. */
+static void other_says(struct world *world, uint8_t type, uint32_t id)
+{
+    const struct rwf_qos best = { .timeliness = RWF_TIMELINESS_REALTIME,
+                                  .rate = RWF_RATE_TICK_BY_TICK };
+    const struct rwf_key name = { .flags = RWF_KEY_HAS_NAME, .name = rwf_text("TRI") };
+    struct rrmp_record record = { .header = { .type = type, .svc = world->svc } };
+    uint8_t key[64], bytes[256];
+    struct md_wr wr = md_wr_init(bytes, sizeof(bytes));
+    size_t length;
+
+    assert_int_equal(
+        itemkey_encode(RWF_DOMAIN_MARKET_PRICE, &name, &best, key, sizeof(key), &length), RWF_OK);
+    if (type == RRMP_REQUEST)
+        record.u.request =
+            (struct rrmp_request){ .id = id,
+                                   .flags = RRMP_REQUEST_STREAMING | RRMP_REQUEST_IMAGE,
+                                   .priority_class = 1,
+                                   .priority_count = 1,
+                                   .handle = RRMP_HANDLE_NONE,
+                                   .key_hash = rrmp_key_hash(key, length),
+                                   .key = { key, length } };
+    else
+        record.u.close = (struct rrmp_close){ .id = id,
+                                              .handle = RRMP_HANDLE_NONE,
+                                              .key_hash = rrmp_key_hash(key, length),
+                                              .reason = RRMP_CLOSE_NOBODY,
+                                              .key = { key, length } };
+    rrmp_record_encode(&wr, &record);
+    const struct backbone_event event = { .type = BACKBONE_MESSAGE,
+                                          .flags = BACKBONE_FLAG_UNICAST,
+                                          .session = 11,
+                                          .src_port = 1,
+                                          .dst_port = 1,
+                                          .bytes = bytes,
+                                          .length = (uint32_t)md_wr_length(&wr) };
+    rrmp_source_input(world->source, world->now_ns, &event, 1);
+    source_take(world);
 }
 
 /* All that was sent arrives, both sides have a turn; ten milliseconds pass. */
@@ -153,7 +220,9 @@ static void turn(struct world *world)
         *copy = *line;
         line->count = 0;
         for (uint32_t i = 0; i < copy->count; i++) {
+            bool is_unicast = copy->sent[i].target.path == BACKBONE_PATH_UNICAST;
             const struct backbone_event event = { .type = BACKBONE_MESSAGE,
+                                                  .flags = is_unicast ? BACKBONE_FLAG_UNICAST : 0,
                                                   .session = is_up ? 10 : 1,
                                                   .src_port = 1,
                                                   .dst_port = copy->sent[i].target.port,
@@ -205,6 +274,8 @@ static int setup(void **state)
     rmds_backbone_options_init(&options, sizeof(options));
     options.run_dir = "/nonexistent/rmds";
     options.item_limit = 16;
+    options.owner = world;
+    options.on_bound = on_bound;
     assert_int_equal(rmds_backbone_open(&options, &world->backbone), 0);
     rrmp_sink_destroy(world->backbone->items.sink);
     const struct rrmp_sink_config sink = { .send = send_on(&world->up), .item_limit = 16 };
@@ -297,6 +368,90 @@ static void an_item_may_be_opened_again_at_once(void **state)
     assert_int_equal(world->backbone->items.slots.count, 1);
 }
 
+static void what_others_have_open_is_told_and_followed(void **state)
+{
+    struct world *world = *state;
+
+    other_says(world, RRMP_REQUEST, 1);
+    turns(world, 10);
+    assert_int_equal(world->bound, 0); /* nobody asked */
+    world->follows = true;
+    assert_int_equal(rmds_backbone_follow(world->backbone, "RDFD"), 0);
+    turns(world, 20);
+    assert_int_equal(world->bound, 1);
+    assert_string_equal(world->log, "I");
+    publish(world, RRMP_UPDATE, 0, false);
+    turns(world, 2);
+    assert_string_equal(world->log, "IU");
+    other_says(world, RRMP_CLOSE, 1);
+    turns(world, 2);
+    assert_string_equal(world->log, "IUX");
+    other_says(world, RRMP_REQUEST, 2);
+    turns(world, 20);
+    assert_in_range(world->bound, 2, 3); /* by its image and by its binding */
+    assert_string_equal(world->log, "IUXI");
+}
+
+static void a_follower_finds_nothing_that_nobody_has(void **state)
+{
+    struct world *world = *state;
+    const struct rwf_qos best = { .timeliness = RWF_TIMELINESS_REALTIME,
+                                  .rate = RWF_RATE_TICK_BY_TICK };
+    struct rmds_item_request request;
+
+    rmds_item_request_init(&request, sizeof(request));
+    request.service = "RDFD";
+    request.name = "NONE";
+    request.has_qos = true;
+    request.qos = best;
+    request.is_follower = true;
+    request.handle = handle;
+    request.user = world;
+    struct rmds_item *item;
+    assert_int_equal(rmds_item_open(world->backbone, &request, &item), 0);
+    turns(world, 20);
+    assert_string_equal(world->log, "X");
+    request.key = rwf_text("no key");
+    assert_int_equal(rmds_item_open(world->backbone, &request, &item), RMDS_ERROR_RANGE);
+}
+
+static void a_service_is_read(void **state)
+{
+    struct world *world = *state;
+    struct rmds_service service = { .size = sizeof(service) };
+
+    assert_int_equal(rmds_backbone_service(world->backbone, "NONE", &service),
+                     RMDS_ERROR_NOT_FOUND);
+    assert_int_equal(rmds_backbone_service(world->backbone, "RDFD", &service), 0);
+    assert_true(service.is_up && service.is_accepting);
+    assert_int_equal(service.capability_count, 1);
+    assert_int_equal(service.capabilities[0], RWF_DOMAIN_MARKET_PRICE);
+    assert_int_equal(service.qos_count, 1);
+    assert_int_equal(service.qos[0].rate, RWF_RATE_TICK_BY_TICK);
+}
+
+static void on_dictionary(const struct rmds_dictionary_event *event)
+{
+    struct world *world = event->user;
+
+    strcat(world->log, event->is_missing ? "?" : "D");
+}
+
+static void a_dictionary_that_nobody_has_is_missing(void **state)
+{
+    struct world *world = *state;
+
+    assert_int_equal(rmds_backbone_dictionary(world->backbone, "NONE", "RWFFld",
+                                              RWF_DICTIONARY_NORMAL, on_dictionary, world),
+                     RMDS_ERROR_NOT_FOUND);
+    for (int i = 0; i < 17; i++)
+        assert_int_equal(rmds_backbone_dictionary(world->backbone, "RDFD", "RWFFld",
+                                                  RWF_DICTIONARY_NORMAL, on_dictionary, world),
+                         i < 16 ? 0 : RMDS_ERROR_FULL);
+    turns(world, 3);
+    assert_string_equal(world->log, "????????????????");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -305,6 +460,11 @@ int main(void)
                                         setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_follows_the_end, setup, teardown),
         cmocka_unit_test_setup_teardown(an_item_may_be_opened_again_at_once, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_others_have_open_is_told_and_followed, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(a_follower_finds_nothing_that_nobody_has, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_service_is_read, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_dictionary_that_nobody_has_is_missing, setup, teardown),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
