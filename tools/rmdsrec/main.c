@@ -31,7 +31,7 @@ static const struct {
     int (*run)(const struct words *words);
     const char *help;
 } VERBS[] = {
-    { "record", RECORD, record_run, "open items as a consumer, and write what comes" },
+    { "record", RECORD, record_run, "write what comes of items, from p2ps or from the backbone" },
     { "info", INFO, info_run, "what a recording has, and what of it is damaged" },
     { "export", EXPORT, export_run, "a recording as CSV, a line for each field" },
     { "compare", COMPARE, compare_run, "do two recordings have the same streams?" },
@@ -45,9 +45,10 @@ static const struct {
 static void help(const struct row *rows, size_t count)
 {
     printf(PROGRAM
-           " - records what a consumer gets, and plays it\n\n"
+           " - records market data, and plays it\n\n"
            "usage: " PROGRAM
            " record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]...\n"
+           "       " PROGRAM " record FILE -net NETWORK [-follow] [-S SERVICE] [option]...\n"
            "       " PROGRAM " info FILE\n"
            "       " PROGRAM " export FILE [-out CSV] [option]...\n"
            "       " PROGRAM " compare FILE FILE [-series]\n"
@@ -152,6 +153,17 @@ int main(int argc, char **argv)
     struct words w = { .help = false };
     const struct row rows[] = {
         { { "host", "HOST[:PORT]", MD_OPTION_STRING, &w.host, "p2ps (port 14002)" }, RECORD },
+        { { "net", "NETWORK", MD_OPTION_STRING, &w.network,
+            "in place of -host: right from the backbone, by the rrcpd of this host" },
+          RECORD },
+        { { "instance", "NAME", MD_OPTION_STRING, &w.instance, "with -net: of that rrcpd (1)" },
+          RECORD },
+        { { "runDir", "FOLDER", MD_OPTION_STRING, &w.run_dir,
+            "with -net: of the daemons (/run/rmds)" },
+          RECORD },
+        { { "follow", NULL, MD_OPTION_FLAG, &w.follows,
+            "with -net: what others have open, of the services (-S), or of all" },
+          RECORD },
         { { "S", "SERVICE", MD_OPTION_LIST, &w.services,
             "service of the items; several: each item of each" },
           RECORD },

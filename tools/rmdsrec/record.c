@@ -76,10 +76,12 @@ static void on_tick(void *owner)
                   (recorder->rotate_ns && now.mono_ns - recorder->cut_ns >= recorder->rotate_ns);
     if (is_due && stats.files > recorder->cut_files)
         cut_file(recorder, now.mono_ns);
+    if (recorder->tap)
+        tap_tick(recorder->tap);
     rec_keeper_tick(recorder->feed.keeper, now);
     if (now.mono_ns >= recorder->end_ns) {
         recorder->end_ns = MD_NEVER;
-        feed_stop(&recorder->feed);
+        recorder_stop(recorder);
     }
 }
 
@@ -95,7 +97,7 @@ static void on_signal(void *owner, int signal)
     if (signal == SIGHUP)
         rotate(recorder);
     else
-        feed_stop(&recorder->feed);
+        recorder_stop(recorder);
 }
 
 /* ---- the command line ---- */
@@ -217,7 +219,9 @@ static int add_items(struct recorder *recorder, uint8_t domain)
                 .service = (uint8_t)s,
             };
     }
-    return feed->item_count ? REC_OK : rec_usage("no items: -f FILE or -il ITEM,...", NULL);
+    return feed->item_count || recorder->tap_config.follows
+               ? REC_OK
+               : rec_usage("no items: -f FILE or -il ITEM,...", NULL);
 }
 
 static int load_items(const struct words *w, struct recorder *recorder)
@@ -298,27 +302,52 @@ static bool name_file(const char *text, char out[RECORD_PATH_MAX])
     return make_path(text, out);
 }
 
+/* From p2ps, or from the backbone. */
+static int understand_tap(const struct words *w, struct recorder *recorder)
+{
+    if (!w->host == !w->network)
+        return rec_usage("-host HOST[:PORT] or -net NETWORK is given, one of them", NULL);
+    if (w->host && (w->instance || w->run_dir || w->follows))
+        return rec_usage("-instance, -runDir and -follow are for -net", NULL);
+    if (w->network && (w->user || w->password_file || w->position || w->application_id ||
+                       w->window || w->wire.name))
+        return rec_usage("-u, -pwfile, -pos, -aid, -o and -ct are for -host", NULL);
+    if (w->follows && (w->list || w->names))
+        return rec_usage("-follow takes what others have open, and no -f or -il", NULL);
+    recorder->is_tap = w->network != NULL;
+    recorder->tap_config = (struct tap_config){
+        .network = w->network, .instance = w->instance, .run_dir = w->run_dir, .follows = w->follows
+    };
+    return REC_OK;
+}
+
 static int understand(const struct words *w, struct recorder *recorder)
 {
     struct feed *feed = &recorder->feed;
     char error[512];
 
-    if (!w->host)
-        return rec_usage("-host HOST[:PORT] is missing", NULL);
+    int rc = understand_tap(w, recorder);
+    if (rc != REC_OK)
+        return rc;
     if (wire_make(&w->wire, false, &feed->wire, error, sizeof(error)) != MD_OK)
         return rec_usage(error, NULL);
     feed->user = w->user ? w->user : "rmds";
     feed->position = w->position ? w->position : "127.0.0.1/net";
     feed->application_id = w->application_id ? w->application_id : "256";
     feed->asks_dictionary = true;
-    int rc = understand_host(w->host, feed);
+    if (w->host)
+        rc = understand_host(w->host, feed);
     if (rc == REC_OK)
         rc = understand_numbers(w, recorder);
     if (rc == REC_OK)
         rc = read_password(w->password_file, feed->password);
     if (rc == REC_OK)
         rc = load_items(w, recorder);
-    snprintf(recorder->source, sizeof(recorder->source), "%.200s as %.40s", w->host, feed->user);
+    if (w->host)
+        snprintf(recorder->source, sizeof(recorder->source), "%.200s as %.40s", w->host,
+                 feed->user);
+    else
+        snprintf(recorder->source, sizeof(recorder->source), "backbone %.200s", w->network);
     recorder->disk_config.path = recorder->path;
     recorder->control_path = w->control;
     if (rc == REC_OK && !name_file(w->file, recorder->path))
@@ -361,41 +390,9 @@ static int start(struct recorder *recorder)
         return REC_FILE;
     recorder->cut_ns = md_clock_mono_ns();
     (void)md_loop_timer_every(recorder->tick, TICK_NS);
+    if (recorder->is_tap)
+        return tap_start(&recorder->tap_config, feed, &recorder->tap) == 0 ? REC_OK : REC_FILE;
     return feed_start(feed) == MD_OK ? REC_OK : REC_FILE;
-}
-
-static int report(struct recorder *recorder, uint64_t cpu_ns)
-{
-    const struct feed *feed = &recorder->feed;
-    struct rec_keeper_stats kept;
-    struct disk_stats disk;
-    uint32_t open = feed_open_items(feed);
-
-    rec_keeper_stats(feed->keeper, &kept);
-    disk_stats(recorder->disk, &disk);
-    printf("items       %u of %u were open, %" PRIu64 " refusals\n", open, feed->item_count,
-           feed->stats.refused);
-    printf("messages    %" PRIu64 ", %" PRIu64 " bytes; %" PRIu64 " images of the recorder's\n",
-           kept.messages, kept.bytes, kept.images);
-    printf("written     %" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64 " bytes\n", disk.files,
-           disk.chunks, disk.bytes);
-    if (kept.messages > 0)
-        printf("each        %.1f bytes and %.2f us of CPU for a message\n",
-               (double)disk.bytes / (double)kept.messages,
-               (double)cpu_ns / 1e3 / (double)kept.messages);
-    printf("buffer      %" PRIu64 " of %u MiB were in use at most\n", disk.waiting_max,
-           recorder->disk_config.chunks);
-    printf("lost        %" PRIu64 " messages, %" PRIu64 " chunks; the connection %" PRIu64
-           " times\n",
-           kept.lost, disk.failed_chunks, feed->stats.lost_connections);
-    if (feed->stats.errors + kept.not_kept > 0)
-        printf("errors      %" PRIu64 " messages not understood, %" PRIu64 " without an image\n",
-               feed->stats.errors, kept.not_kept);
-    if (kept.lost + disk.failed_chunks > 0)
-        return REC_DAMAGED;
-    if (feed->stats.logins == 0)
-        return REC_NO_LOGIN;
-    return open == feed->item_count ? REC_OK : REC_NOT_OPEN;
 }
 
 static void stop(struct recorder *recorder)
@@ -408,6 +405,7 @@ static void stop(struct recorder *recorder)
     }
     md_loop_timer_destroy(recorder->tick);
     record_control_stop(recorder);
+    tap_destroy(recorder->tap);
     feed_fini(feed);
     if (feed->loop)
         md_loop_destroy(feed->loop);
@@ -435,7 +433,7 @@ int record_run(const struct words *words)
         (void)md_loop_run(recorder->feed.loop);
         rec_writer_flush(&recorder->writer, false);
         disk_stop(recorder->disk);
-        rc = report(recorder, usage_cpu_ns() - cpu_ns);
+        rc = record_report(recorder, usage_cpu_ns() - cpu_ns);
     } else {
         disk_stop(recorder->disk);
     }

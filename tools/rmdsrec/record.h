@@ -5,13 +5,17 @@
 
 #include "disk.h"
 #include "feed.h"
+#include "tap.h"
 
 #define RECORD_PATH_MAX 4001
 
 struct console;
 
 struct recorder {
-    struct feed feed;
+    struct feed feed; /* with a tap: its items, services and dictionary alone */
+    struct tap *tap;  /* NULL: records from p2ps */
+    struct tap_config tap_config;
+    bool is_tap;
     struct itemlist list;
     struct rec_writer writer;
     struct disk *disk;
@@ -29,5 +33,15 @@ struct recorder {
     struct md_loop_timer *tick;
     struct md_loop_signal *signals[3];
 };
+
+struct recorder_figures {
+    uint32_t open, items; /* open now or once, of so many */
+    const char *state;
+};
+
+void recorder_figures(const struct recorder *recorder, struct recorder_figures *out);
+void recorder_stop(struct recorder *recorder);
+/* What it has counted, on standard output; an enum exit_code. */
+int record_report(struct recorder *recorder, uint64_t cpu_ns);
 
 #endif

@@ -11,27 +11,24 @@
 
 #define ANSWER_MAX 500u
 
-static const char *state_of(const struct feed *feed)
-{
-    return feed->state == FEED_UP ? "connected" : feed->link ? "connecting" : "disconnected";
-}
-
 static void show(struct recorder *recorder, char answer[ANSWER_MAX])
 {
     const struct feed *feed = &recorder->feed;
     struct rec_keeper_stats kept;
     struct disk_stats disk;
+    struct recorder_figures figures;
 
+    recorder_figures(recorder, &figures);
     rec_keeper_stats(feed->keeper, &kept);
     disk_stats(recorder->disk, &disk);
     (void)snprintf(answer, ANSWER_MAX,
                    "ok %s, %u of %u items open, %" PRIu64 " messages, %" PRIu64 " files, %" PRIu64
                    " chunks, %" PRIu64 " bytes, buffer %" PRIu64 " of %u MiB at most, lost %" PRIu64
                    " messages, %" PRIu64 " chunks%s%.100s\n",
-                   state_of(feed), feed_open_items(feed), feed->item_count, kept.messages,
-                   disk.files, disk.chunks, disk.bytes, disk.waiting_max,
-                   recorder->disk_config.chunks, kept.lost, disk.failed_chunks,
-                   disk.error ? ": " : "", disk.error ? strerror(disk.error) : "");
+                   figures.state, figures.open, figures.items, kept.messages, disk.files,
+                   disk.chunks, disk.bytes, disk.waiting_max, recorder->disk_config.chunks,
+                   kept.lost, disk.failed_chunks, disk.error ? ": " : "",
+                   disk.error ? strerror(disk.error) : "");
 }
 
 static bool is_word(const char *line, size_t length, const char *word)
@@ -51,7 +48,7 @@ static void on_line(void *owner, unsigned talker, const char *line, size_t lengt
     else if (is_word(line, length, "rotate"))
         recorder->rotate(recorder);
     else if (is_word(line, length, "q") || is_word(line, length, "quit"))
-        feed_stop(&recorder->feed);
+        recorder_stop(recorder);
     else
         (void)snprintf(answer, sizeof(answer), "error one of: st, rotate, q\n");
     console_reply(recorder->console, talker, answer);

@@ -1,0 +1,96 @@
+/* record_figures.c - what a recorder has counted. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "record.h"
+
+void recorder_stop(struct recorder *recorder)
+{
+    if (recorder->is_tap)
+        md_loop_stop(recorder->feed.loop);
+    else
+        feed_stop(&recorder->feed);
+}
+
+static const char *state_of(const struct feed *feed)
+{
+    return feed->state == FEED_UP ? "connected" : feed->link ? "connecting" : "disconnected";
+}
+
+void recorder_figures(const struct recorder *recorder, struct recorder_figures *out)
+{
+    const struct feed *feed = &recorder->feed;
+    struct tap_stats stats = { .why = "" };
+
+    if (!recorder->is_tap) {
+        *out = (struct recorder_figures){ .open = feed_open_items(feed),
+                                          .items = feed->item_count,
+                                          .state = state_of(feed) };
+        return;
+    }
+    if (recorder->tap)
+        tap_stats(recorder->tap, &stats);
+    *out = (struct recorder_figures){
+        .open = stats.open,
+        .items = recorder->tap_config.follows ? stats.items : feed->item_count,
+        .state = stats.is_attached ? "attached" : "not attached",
+    };
+}
+
+/* ---- at the end ---- */
+
+static int report_tap(const struct recorder *recorder, const struct recorder_figures *figures)
+{
+    struct tap_stats stats = { .why = "" };
+
+    if (recorder->tap)
+        tap_stats(recorder->tap, &stats);
+    printf("backbone    %" PRIu64 " records lost on the way, lapped %" PRIu64 " times; %" PRIu64
+           " times an item became suspect\n",
+           stats.records_lost, stats.overruns, stats.suspects);
+    if (stats.not_recorded > 0)
+        printf("            %" PRIu64 " items of another quality, or with more than a name, are "
+               "not recorded\n",
+               stats.not_recorded);
+    if (!stats.was_attached)
+        return REC_NO_LOGIN;
+    return recorder->tap_config.follows || figures->open == figures->items ? REC_OK : REC_NOT_OPEN;
+}
+
+int record_report(struct recorder *recorder, uint64_t cpu_ns)
+{
+    const struct feed *feed = &recorder->feed;
+    struct rec_keeper_stats kept;
+    struct disk_stats disk;
+    struct recorder_figures figures;
+
+    rec_keeper_stats(feed->keeper, &kept);
+    disk_stats(recorder->disk, &disk);
+    recorder_figures(recorder, &figures);
+    printf("items       %u of %u were open, %" PRIu64 " refusals\n", figures.open, figures.items,
+           feed->stats.refused);
+    printf("messages    %" PRIu64 ", %" PRIu64 " bytes; %" PRIu64 " images of the recorder's\n",
+           kept.messages, kept.bytes, kept.images);
+    printf("written     %" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64 " bytes\n", disk.files,
+           disk.chunks, disk.bytes);
+    if (kept.messages > 0)
+        printf("each        %.1f bytes and %.2f us of CPU for a message\n",
+               (double)disk.bytes / (double)kept.messages,
+               (double)cpu_ns / 1e3 / (double)kept.messages);
+    printf("buffer      %" PRIu64 " of %u MiB were in use at most\n", disk.waiting_max,
+           recorder->disk_config.chunks);
+    printf("lost        %" PRIu64 " messages, %" PRIu64 " chunks; the connection %" PRIu64
+           " times\n",
+           kept.lost, disk.failed_chunks, feed->stats.lost_connections);
+    if (feed->stats.errors + kept.not_kept > 0)
+        printf("errors      %" PRIu64 " messages not understood, %" PRIu64 " without an image\n",
+               feed->stats.errors, kept.not_kept);
+    if (kept.lost + disk.failed_chunks > 0)
+        return REC_DAMAGED;
+    if (recorder->is_tap)
+        return report_tap(recorder, &figures);
+    if (feed->stats.logins == 0)
+        return REC_NO_LOGIN;
+    return figures.open == figures.items ? REC_OK : REC_NOT_OPEN;
+}

@@ -1,0 +1,344 @@
+/* tap.c - see tap.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tap.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "omm/item.h"
+#include "tap_setup.h"
+
+#define WHY_MAX 256u
+#define AGAIN_NS                                                                                   \
+    MD_NS_PER_S /* an item that was closed for now is asked for again so much later                \
+                 */
+
+static void note_time(struct tap *tap)
+{
+    tap->feed->now =
+        (struct rec_moment){ .mono_ns = md_clock_mono_ns(), .wall_ns = md_clock_wall_ns() };
+}
+
+/* ---- what comes ---- */
+
+/* A state that came without a message. */
+static void put_state(struct tap *tap, const struct tap_item *item, const struct rwf_state *state)
+{
+    struct feed *feed = tap->feed;
+    const struct omm_status status = { .domain = item->domain, .state = *state };
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, feed->message, sizeof(feed->message));
+    omm_status_encode(&enc, &status);
+    if (rwf_encoder_error(&enc) == RWF_OK)
+        rec_keeper_message(feed->keeper, feed->now, item->number, rwf_encoder_bytes(&enc));
+    else
+        feed->stats.errors++;
+}
+
+static void on_closed(struct tap *tap, struct tap_item *item, const struct rwf_state *state)
+{
+    item->item = NULL;
+    tap->stats.open--;
+    if (tap->config.follows)
+        return; /* who opens it makes it known again */
+    item->wants_again = state->stream_state == RWF_STREAM_CLOSED_RECOVER;
+    if (!item->wants_again)
+        tap->feed->stats.refused++;
+    else if (tap->again_ns == MD_NEVER)
+        tap->again_ns = tap->feed->now.mono_ns + AGAIN_NS;
+}
+
+static void on_item(const struct rmds_item_event *event)
+{
+    struct tap_item *item = event->user;
+    struct tap *tap = item->tap;
+    bool is_suspect = event->state.data_state == RWF_DATA_SUSPECT;
+
+    note_time(tap);
+    if (event->bytes.length > 0)
+        rec_keeper_message(tap->feed->keeper, tap->feed->now, item->number, event->bytes);
+    else
+        put_state(tap, item, &event->state);
+    if (event->kind == RMDS_ITEM_IMAGE && event->is_last) {
+        item->was_open = true;
+        item->is_suspect = is_suspect;
+        /* Its group, or its service, says otherwise than the message. */
+        if (event->message && event->message->state.data_state != event->state.data_state)
+            put_state(tap, item, &event->state);
+    } else if (event->kind == RMDS_ITEM_STATE) {
+        tap->stats.suspects += item->was_open && is_suspect && !item->is_suspect;
+        item->is_suspect = is_suspect;
+    } else if (event->kind == RMDS_ITEM_CLOSED) {
+        on_closed(tap, item, &event->state);
+    }
+}
+
+/* ---- items ---- */
+
+/* NULL: no memory. */
+static struct tap_item *item_at(struct tap *tap, uint32_t number)
+{
+    if (number >= tap->size) {
+        uint32_t size = tap->size ? 2 * tap->size : 1024;
+        while (size <= number)
+            size *= 2;
+        struct tap_item **items = realloc(tap->items, size * sizeof(struct tap_item *));
+        if (!items)
+            return NULL;
+        memset(items + tap->size, 0, (size - tap->size) * sizeof(struct tap_item *));
+        tap->items = items;
+        tap->size = size;
+    }
+    if (!tap->items[number]) {
+        tap->items[number] = calloc(1, sizeof(struct tap_item));
+        if (tap->items[number])
+            tap->stats.items++;
+    }
+    return tap->items[number];
+}
+
+/* The item of a recording under this name; NULL: there are too many, and it is counted. */
+static struct tap_item *name_item(struct tap *tap, const char *service, uint8_t domain,
+                                  struct rwf_bytes name)
+{
+    struct rmds_service info = { .size = sizeof(info) };
+    struct rec_key key = { .domain = domain, .service = rwf_text(service), .name = name };
+
+    if (rmds_backbone_service(tap->backbone, service, &info) == 0)
+        key.service_id = info.id;
+    uint32_t number = rec_keeper_item(tap->feed->keeper, &key);
+    struct tap_item *item = number != 0 ? item_at(tap, number) : NULL;
+    if (!item) {
+        tap->feed->stats.errors++;
+        return NULL;
+    }
+    item->tap = tap;
+    item->number = number;
+    item->domain = domain;
+    return item;
+}
+
+static void open_item(struct tap *tap, struct tap_item *item, struct rmds_item_request *request)
+{
+    request->handle = on_item;
+    request->user = item;
+    item->wants_again = false;
+    if (rmds_item_open(tap->backbone, request, &item->item) == 0)
+        tap->stats.open++;
+    else
+        tap->feed->stats.errors++;
+}
+
+static void open_list(struct tap *tap, const struct feed_service *service)
+{
+    struct feed *feed = tap->feed;
+    struct rmds_item_request request;
+
+    for (uint32_t i = 0; i < feed->item_count; i++) {
+        const struct feed_item *wanted = &feed->items[i];
+        if (&feed->services[wanted->service] != service)
+            continue;
+        struct tap_item *item = name_item(tap, service->name, wanted->domain,
+                                          rwf_bytes(wanted->name, wanted->name_length));
+        if (!item || item->item)
+            continue;
+        item->listed = i + 1;
+        rmds_item_request_init(&request, sizeof(request));
+        request.service = service->name;
+        request.name = wanted->name;
+        request.domain = wanted->domain;
+        open_item(tap, item, &request);
+    }
+}
+
+/* Items that their source closed for now. */
+static void open_again(struct tap *tap)
+{
+    struct feed *feed = tap->feed;
+    struct rmds_item_request request;
+
+    tap->again_ns = MD_NEVER;
+    for (uint32_t n = 0; n < tap->size; n++) {
+        struct tap_item *item = tap->items[n];
+        if (!item || !item->wants_again || item->item)
+            continue;
+        const struct feed_item *wanted = &feed->items[item->listed - 1];
+        rmds_item_request_init(&request, sizeof(request));
+        request.service = feed->services[wanted->service].name;
+        request.name = wanted->name;
+        request.domain = wanted->domain;
+        open_item(tap, item, &request);
+    }
+}
+
+static bool is_same_qos(const struct rwf_qos *a, const struct rwf_qos *b)
+{
+    return a->timeliness == b->timeliness && a->rate == b->rate && a->time_info == b->time_info &&
+           a->rate_info == b->rate_info;
+}
+
+static void on_bound(void *owner, const struct rmds_bound *bound)
+{
+    struct tap *tap = owner;
+    struct rmds_item_request request;
+
+    if (!bound->is_plain || bound->name.length == 0) {
+        tap->stats.not_recorded++;
+        return;
+    }
+    struct tap_item *item = name_item(tap, bound->service, bound->domain, bound->name);
+    if (!item)
+        return;
+    if (item->item) {
+        tap->stats.not_recorded += !is_same_qos(&item->qos, &bound->qos);
+        return;
+    }
+    item->qos = bound->qos;
+    rmds_item_request_init(&request, sizeof(request));
+    request.service = bound->service;
+    request.key = bound->key;
+    request.is_follower = true;
+    open_item(tap, item, &request);
+}
+
+/* ---- the attachment ---- */
+
+static void on_link(void *owner, bool is_up)
+{
+    struct tap *tap = owner;
+
+    note_time(tap);
+    if (is_up) {
+        fprintf(stderr, PROGRAM ": attached to the backbone\n");
+    } else {
+        tap->feed->stats.lost_connections++;
+        fprintf(stderr, PROGRAM ": no longer on the backbone: %s\n",
+                rmds_backbone_why(tap->backbone));
+        rec_keeper_cut(tap->feed->keeper, tap->feed->now, "no longer on the backbone");
+    }
+    tap->stats.was_attached = tap->stats.was_attached || is_up;
+    tap->stats.is_attached = is_up;
+}
+
+static void on_refused(void *owner, int error, const char *why)
+{
+    (void)owner;
+    (void)error;
+    fprintf(stderr, PROGRAM ": refused: %s\n", why);
+}
+
+static void on_denied(void *owner, uint64_t count, const char *what)
+{
+    (void)owner;
+    fprintf(stderr, PROGRAM ": rrcpd dropped %" PRIu64 " messages of ours: %s\n", count, what);
+}
+
+static int work(void *owner)
+{
+    struct tap *tap = owner;
+
+    return (int)rmds_backbone_turn(tap->backbone, rmds_now());
+}
+
+static uint64_t deadline(void *owner)
+{
+    const struct tap *tap = owner;
+
+    return rmds_backbone_deadline(tap->backbone);
+}
+
+/* The source works in the same turn of the loop. */
+static void on_ready(void *owner, int fd, unsigned events)
+{
+    (void)owner;
+    (void)fd;
+    (void)events;
+}
+
+int tap_start(const struct tap_config *config, struct feed *feed, struct tap **out)
+{
+    static const struct md_loop_source_ops ops = { .work = work, .deadline = deadline };
+    struct tap *tap = calloc(1, sizeof(*tap));
+    struct rmds_backbone_options options;
+    char why[WHY_MAX] = "out of memory";
+
+    *out = tap;
+    if (!tap)
+        return -1;
+    tap->config = *config;
+    tap->feed = feed;
+    tap->open_list = open_list;
+    tap->again_ns = MD_NEVER;
+    rmds_backbone_options_init(&options, sizeof(options));
+    options.network = config->network ? config->network : options.network;
+    options.instance = config->instance ? config->instance : options.instance;
+    options.run_dir = config->run_dir ? config->run_dir : options.run_dir;
+    options.name = PROGRAM;
+    options.owner = tap;
+    options.on_link = on_link;
+    options.on_service = tap_on_service;
+    options.on_refused = on_refused;
+    options.on_denied = on_denied;
+    options.on_bound = on_bound;
+    options.why = why;
+    options.why_size = sizeof(why);
+    if (rmds_backbone_open(&options, &tap->backbone) != 0 ||
+        md_loop_fd_add(feed->loop, rmds_backbone_descriptor(tap->backbone), MD_LOOP_READ, on_ready,
+                       tap, &tap->fd) != MD_OK ||
+        md_loop_source_add(feed->loop, &ops, tap, &tap->source) != MD_OK) {
+        fprintf(stderr, PROGRAM ": cannot join the backbone: %s\n", why);
+        return -1;
+    }
+    return 0;
+}
+
+void tap_destroy(struct tap *tap)
+{
+    if (!tap)
+        return;
+    md_loop_source_remove(tap->source);
+    md_loop_fd_remove(tap->fd);
+    rmds_backbone_close(tap->backbone);
+    for (uint32_t n = 0; n < tap->size; n++)
+        free(tap->items[n]);
+    free(tap->items);
+    free(tap);
+}
+
+void tap_tick(struct tap *tap)
+{
+    struct rmds_backbone_stats stats = { .size = sizeof(stats) };
+
+    rmds_backbone_stats(tap->backbone, &stats);
+    if (stats.overruns > tap->overruns_told)
+        fprintf(stderr,
+                PROGRAM ": too slow for the ring of rrcpd, which has lapped it %" PRIu64
+                        " times: items that lost messages are suspect until their next image\n",
+                stats.overruns);
+    tap->overruns_told = stats.overruns;
+    const char *why = rmds_backbone_why(tap->backbone);
+    if (!tap->stats.is_attached && *why && strcmp(why, tap->why_told) != 0) {
+        snprintf(tap->why_told, sizeof(tap->why_told), "%s", why);
+        fprintf(stderr, PROGRAM ": %s\n", why);
+    }
+    if (md_clock_mono_ns() >= tap->again_ns)
+        open_again(tap);
+}
+
+void tap_stats(const struct tap *tap, struct tap_stats *out)
+{
+    struct rmds_backbone_stats stats = { .size = sizeof(stats) };
+
+    rmds_backbone_stats(tap->backbone, &stats);
+    *out = tap->stats;
+    out->why = rmds_backbone_why(tap->backbone);
+    out->live = stats.live_now;
+    out->overruns = stats.overruns;
+    out->records_lost = stats.records_lost;
+    out->behind_max = stats.behind_max;
+}
