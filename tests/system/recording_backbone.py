@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
 """recording_backbone.py - rmdsrec on the backbone: it records what others have open, each update
 once and in order, as a consumer of p2ps gets it; it opens nothing and keeps nothing open; what a
-lapped ring has cost is told, and an image follows it; a list of items is opened as by a consumer."""
+lapped ring has cost is told, and an image follows it; a list of items is opened as by a consumer;
+its figures are true."""
 # SPDX-License-Identifier: Apache-2.0
 import csv
+import json
 import os
 import re
 import signal
@@ -90,6 +92,54 @@ class Tape:
         told = self.told()
         self.errors.close()
         return code, text, told
+
+
+def figures_of(run_dir):
+    """What rmdsmon shows of the recorder: state, and its values."""
+    done = subprocess.run([os.path.join(recording.BIN, "rmdsmon"), "-run", run_dir, "-process",
+                           "rmdsrec", "-json"], capture_output=True, text=True, check=False,
+                          timeout=recording.WAIT_S)
+    (one,) = json.loads(done.stdout)["instances"]
+    return one, {name.removeprefix("rmdsrec."): value for name, value in one["values"].items()}
+
+
+def its_figures_are_shown(publisher, run_dir, folder):
+    """Each one is what the recorder says itself, or what the file has."""
+    path, seen = os.path.join(folder, "shown.rrec"), os.path.join(folder, "shown-seen.rrec")
+    consumer = consume(seen)
+    tape = Tape(path, run_dir, "-follow", "-name", "7")
+    tape.wait_for("ok attached, 20 of 20 items open")
+    publisher.rate(2000)
+    wait_messages(tape.control, 1000)
+    end = time.monotonic() + recording.WAIT_S
+    while figures_of(run_dir)[1]["messagesPerSecond"] == 0:
+        assert time.monotonic() < end
+    publisher.rate(0)
+    while True:  # until nothing moves, and the last chunk is written
+        one, values = figures_of(run_dir)
+        said = [int(number) for number in re.search(
+            r"attached, (\d+) of (\d+) items open, (\d+) messages, (\d+) files, (\d+) chunks, "
+            r"(\d+) bytes, .*lost (\d+) messages, (\d+) chunks", tape.state()).groups()]
+        names = ("itemsOpen", "itemsNow", "msgsRcvd", "files", "chunks", "bytesWritten",
+                 "messagesLost", "chunksLost")
+        if said == [values[name] for name in names] and values["messagesPerSecond"] == 0:
+            break
+        assert time.monotonic() < end, (said, values)
+        time.sleep(0.1)
+    assert one["name"] == "rmdsrec.7" and one["state"] == "ok", one
+    assert one["ready"] == 1 and values["connected"] == 1, (one, values)
+    assert values["fileBytesNow"] == values["bytesWritten"] == os.stat(path).st_size, values
+    assert 0 < values["diskFree"] and values["bufferMax"] >= 1, values
+    assert abs(values["lastChunk"] / 1e9 - os.stat(path).st_mtime) < 1, values
+    assert [values[name] for name in ("gapsSeen", "overruns", "recordsLost", "linksLost")] == \
+        [0, 0, 0, 0], values
+    assert values["bytes"] > values["msgsRcvd"] and values["images"] >= 0, values
+    again = recording.rmdsrec("record", path + ".2", "-net", "net1", "-runDir", run_dir, "-follow",
+                              "-name", "7")
+    assert again.returncode == 2 and "belongs to process" in again.stderr, again
+    code, _, _ = tape.end()
+    assert code == 0 and not os.path.exists(os.path.join(run_dir, "rmdsrec.7", "stats"))
+    consumer.end(signal.SIGTERM)
 
 
 def it_has_what_a_consumer_got(publisher, run_dir, folder):
@@ -210,8 +260,8 @@ def a_list_is_opened(publisher, run_dir, folder):
     assert "2 of RDFD, domain 6" in done.stdout, done
 
 
-TESTS = (it_has_what_a_consumer_got, late_ones_join_what_is_open, a_lapped_ring_is_told,
-         a_list_is_opened)
+TESTS = (it_has_what_a_consumer_got, late_ones_join_what_is_open, its_figures_are_shown,
+         a_lapped_ring_is_told, a_list_is_opened)
 
 
 def main():

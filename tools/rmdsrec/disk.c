@@ -189,6 +189,8 @@ static void count(struct disk *disk, const struct rec_chunk *lost)
     struct disk_stats *stats = &disk->stats;
     stats->bytes += now.bytes - disk->counted.bytes;
     stats->chunks += now.chunks - disk->counted.chunks;
+    if (now.chunks > disk->counted.chunks)
+        stats->last_ns = md_clock_wall_ns();
     stats->records += now.records - disk->counted.records;
     stats->failed_chunks += lost != NULL;
     stats->failed_records += lost ? lost->records : 0;

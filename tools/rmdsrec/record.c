@@ -20,6 +20,7 @@
 #define TICK_NS       (100 * MD_NS_PER_MS)
 #define IMAGES_BYTES  (4ull << 30)
 #define PASSWORD_FILE 4096u
+#define RUN_DIR       "/run/rmds"
 
 static unsigned field_type(void *context, int16_t id)
 {
@@ -79,6 +80,7 @@ static void on_tick(void *owner)
     if (recorder->tap)
         tap_tick(recorder->tap);
     rec_keeper_tick(recorder->feed.keeper, now);
+    recorder_show(recorder, now.mono_ns);
     if (now.mono_ns >= recorder->end_ns) {
         recorder->end_ns = MD_NEVER;
         recorder_stop(recorder);
@@ -307,13 +309,16 @@ static int understand_tap(const struct words *w, struct recorder *recorder)
 {
     if (!w->host == !w->network)
         return rec_usage("-host HOST[:PORT] or -net NETWORK is given, one of them", NULL);
-    if (w->host && (w->instance || w->run_dir || w->follows))
-        return rec_usage("-instance, -runDir and -follow are for -net", NULL);
+    if (w->host && (w->instance || w->follows))
+        return rec_usage("-instance and -follow are for -net", NULL);
+    if (w->host && w->run_dir && !w->name)
+        return rec_usage("-runDir is for -net and -name", NULL);
     if (w->network && (w->user || w->password_file || w->position || w->application_id ||
                        w->window || w->wire.name))
         return rec_usage("-u, -pwfile, -pos, -aid, -o and -ct are for -host", NULL);
     if (w->follows && (w->list || w->names))
         return rec_usage("-follow takes what others have open, and no -f or -il", NULL);
+    recorder->name = w->name;
     recorder->is_tap = w->network != NULL;
     recorder->tap_config = (struct tap_config){
         .network = w->network, .instance = w->instance, .run_dir = w->run_dir, .follows = w->follows
@@ -388,6 +393,10 @@ static int start(struct recorder *recorder)
     recorder->rotate = rotate;
     if (record_control_start(recorder) != MD_OK)
         return REC_FILE;
+    if (recorder->name &&
+        shown_open(recorder->tap_config.run_dir ? recorder->tap_config.run_dir : RUN_DIR,
+                   recorder->name, &recorder->shown) != 0)
+        return REC_FILE;
     recorder->cut_ns = md_clock_mono_ns();
     (void)md_loop_timer_every(recorder->tick, TICK_NS);
     if (recorder->is_tap)
@@ -405,6 +414,7 @@ static void stop(struct recorder *recorder)
     }
     md_loop_timer_destroy(recorder->tick);
     record_control_stop(recorder);
+    shown_close(recorder->shown);
     tap_destroy(recorder->tap);
     feed_fini(feed);
     if (feed->loop)

@@ -5,6 +5,7 @@
 
 #include "disk.h"
 #include "feed.h"
+#include "shown.h"
 #include "tap.h"
 
 #define RECORD_PATH_MAX 4001
@@ -31,6 +32,10 @@ struct recorder {
     uint64_t failed_told; /* chunks */
     uint64_t lost_told;   /* messages */
     struct md_loop_timer *tick;
+    const char *name; /* under which its figures are shown; NULL: they are not */
+    struct shown *shown;
+    uint64_t second_ns;             /* when the last second of `rate` began, */
+    uint64_t second_messages, rate; /* and the messages by then */
     struct md_loop_signal *signals[3];
 };
 
@@ -41,6 +46,8 @@ struct recorder_figures {
 
 void recorder_figures(const struct recorder *recorder, struct recorder_figures *out);
 void recorder_stop(struct recorder *recorder);
+/* Shows its figures to who looks at them. */
+void recorder_show(struct recorder *recorder, uint64_t now_ns);
 /* What it has counted, on standard output; an enum exit_code. */
 int record_report(struct recorder *recorder, uint64_t cpu_ns);
 

@@ -2,7 +2,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/statvfs.h>
 
+#include "base/clock.h"
+#include "rec.h"
 #include "record.h"
 
 void recorder_stop(struct recorder *recorder)
@@ -36,6 +40,69 @@ void recorder_figures(const struct recorder *recorder, struct recorder_figures *
         .items = recorder->tap_config.follows ? stats.items : feed->item_count,
         .state = stats.is_attached ? "attached" : "not attached",
     };
+}
+
+/* Of the folder that the file is in; 0: nobody knows. */
+static uint64_t disk_free(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char folder[RECORD_PATH_MAX] = ".";
+    struct statvfs info;
+
+    if (slash)
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
+    return statvfs(folder, &info) == 0 ? (uint64_t)info.f_bavail * info.f_frsize : 0;
+}
+
+void recorder_show(struct recorder *recorder, uint64_t now_ns)
+{
+    struct recorder_figures figures;
+    struct rec_keeper_stats kept;
+    struct disk_stats disk;
+    struct tap_stats tap = { .why = "" };
+
+    if (!recorder->shown)
+        return;
+    recorder_figures(recorder, &figures);
+    rec_keeper_stats(recorder->feed.keeper, &kept);
+    disk_stats(recorder->disk, &disk);
+    if (recorder->tap)
+        tap_stats(recorder->tap, &tap);
+    if (now_ns - recorder->second_ns >= MD_NS_PER_S) {
+        recorder->rate = (kept.messages - recorder->second_messages) * MD_NS_PER_S /
+                         (now_ns - recorder->second_ns);
+        recorder->second_messages = kept.messages;
+        recorder->second_ns = now_ns;
+    }
+    const struct shown_figures shown = {
+        .is_connected = recorder->is_tap ? tap.is_attached : recorder->feed.state == FEED_UP,
+        .items = figures.items,
+        .items_open = figures.open,
+        .messages = kept.messages,
+        .bytes = kept.bytes,
+        .images = kept.images,
+        .messages_lost = kept.lost,
+        .rate = recorder->rate,
+        .files = disk.files,
+        .file_bytes = disk.file_bytes,
+        .chunks = disk.chunks,
+        .chunk_bytes = disk.bytes,
+        .chunks_lost = disk.failed_chunks,
+        .last_chunk_ns = disk.last_ns,
+        .buffer_max = disk.waiting_max,
+        .disk_free = disk_free(recorder->path),
+        .links_lost = recorder->feed.stats.lost_connections,
+        .suspects = tap.suspects,
+        .overruns = tap.overruns,
+        .records_lost = tap.records_lost,
+    };
+    char trouble[160] = "";
+    if (disk.error)
+        snprintf(trouble, sizeof(trouble), "cannot write: %s", strerror(disk.error));
+    else if (!shown.is_connected)
+        snprintf(trouble, sizeof(trouble), "%s",
+                 recorder->is_tap && *tap.why ? tap.why : figures.state);
+    shown_set(recorder->shown, now_ns, &shown, trouble);
 }
 
 /* ---- at the end ---- */
