@@ -84,7 +84,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->state = RRMP_SINK_QUEUED;
     item->is_private = open->is_private;
     item->is_snapshot = open->is_snapshot;
-    item->is_follower = open->is_follower;
+    item->is_follower = open->is_follower && !open->is_private && !open->is_snapshot;
     item->is_multicast = sink->config.prefers_multicast;
     item->priority_class = open->priority_class;
     item->priority_count = count_in_item(open->priority_count);

@@ -116,6 +116,10 @@ static void sink_take(struct bench *bench)
             volatile uint8_t sum = 0;
             for (size_t j = 0; j < events[i].message.length; j++)
                 sum = (uint8_t)(sum + events[i].message.bytes[j]);
+            struct rrmp_view rest = events[i].message, key;
+            while (events[i].kind == RRMP_SINK_BOUND && events[i].type == RRMP_LISTPART &&
+                   rrmp_list_next(&rest, &key))
+                sum = (uint8_t)(sum + key.bytes[key.length - 1]);
         }
     }
 }
@@ -225,6 +229,7 @@ static void call(struct bench *bench, uint8_t what, uint8_t n)
     struct rrmp_sink_open open = { .service = 0,
                                    .is_private = what & 16,
                                    .is_snapshot = what & 32,
+                                   .is_follower = what & 64,
                                    .priority_class = 1,
                                    .priority_count = n };
 
@@ -232,6 +237,8 @@ static void call(struct bench *bench, uint8_t what, uint8_t n)
     open.key.bytes = key;
     switch (what % 8) {
     case 0:
+        if (what & 128)
+            rrmp_sink_follow(bench->sink, bench->now_ns, 0);
         rrmp_sink_item_open(bench->sink, bench->now_ns, &open, &item);
         break;
     case 1:
