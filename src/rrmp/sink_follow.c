@@ -45,6 +45,100 @@ static struct rrmp_sink_event *bound(struct rrmp_sink *sink, const struct sink_l
     return event;
 }
 
+/* ---- where a follower is ---- */
+
+/* Somebody has the item open at this link: what was said of it there before does not hold now. */
+static void is_bound_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (!item->is_follower)
+        return;
+    if (item->work != MD_NIL) {
+        struct sink_work *work = sink_work_take(sink, number);
+        for (uint32_t i = 0; i < SINK_REFUSED; i++) {
+            if (work->refused[i].link == link)
+                work->refused[i].until_ns = 0;
+        }
+        work->refusals = 0;
+        work->is_bound_since = work->is_bound_since || item->link == link;
+    }
+    if (item->link == MD_NIL)
+        sink_item_place(sink, number, QUEUE_NEW);
+}
+
+static void lists_begin(struct rrmp_sink *sink, uint16_t service)
+{
+    for (uint32_t n = sink->services[service].links; n != MD_NIL;
+         n = sink_link_at(sink, n)->service_next)
+        sink_list_begin(sink, n);
+}
+
+static bool is_any_usable(const struct rrmp_sink *sink, uint16_t service)
+{
+    for (uint32_t n = sink->services[service].links; n != MD_NIL;
+         n = sink_link_at(sink, n)->service_next) {
+        if (sink_link_usable(sink, NULL, n))
+            return true;
+    }
+    return false;
+}
+
+/* With more instances than refusals are remembered, not all may have been asked: then their lists
+ * say it. */
+void sink_follower_refused(struct rrmp_sink *sink, uint32_t number,
+                           const struct rrmp_refuse *refuse)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+    struct sink_work *work = sink_work_take(sink, number);
+    uint16_t service = item->service;
+
+    if (work->is_bound_since) { /* sent before, and overtaken */
+        sink_item_requeue(sink, number, QUEUE_NEW);
+        return;
+    }
+    bool is_enough = ++work->refusals > SINK_REFUSED;
+    sink_item_refuse_at(sink, number, item->link, SINK_REFUSED_NS);
+    sink_item_leave(sink, number, 0);
+    bool has_choice = sink_link_choose(sink, item) != MD_NIL;
+    if (is_enough || (!has_choice && is_any_usable(sink, service))) {
+        sink_item_end(sink, number, RRMP_STATE_CLOSED, refuse->code, 0, refuse->text);
+        if (is_enough && has_choice)
+            lists_begin(sink, service);
+        return;
+    }
+    if (item->had_image && !item->suspect_sent) {
+        item->suspect_sent = true;
+        sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
+    }
+    sink_item_place(sink, number, QUEUE_NEW);
+}
+
+void sink_follower_end(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint8_t code,
+                       uint8_t type, struct rrmp_view message)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+    const struct sink_wish wish = sink_wish_of(sink, item);
+    struct rrmp_sink_event event = { .kind = RRMP_SINK_BOUND,
+                                     .type = RRMP_BIND,
+                                     .service = item->service,
+                                     .instance = 0xFFFF,
+                                     .group = RRMP_GROUP_NONE,
+                                     .item = RRMP_ITEM_NONE };
+    struct sink_chain chain = { .head = NULL };
+    bool has_other = false;
+
+    for (uint32_t n = sink->services[item->service].links; n != MD_NIL;
+         n = sink_link_at(sink, n)->service_next)
+        has_other = has_other || (n != item->link && sink_link_usable(sink, &wish, n));
+    if (has_other && !sink_chain_add(sink, &chain, &event, sink_key(sink, item)))
+        lists_begin(sink, item->service);
+    sink_item_end(sink, number, state, code, type, message);
+    sink_chain_put_event(sink, &chain); /* behind the end: the caller may open it again */
+}
+
+/* ---- what is bound ---- */
+
 void sink_listpart_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_listpart *part)
 {
     struct sink_link *link = sink_link_at(sink, number);
@@ -58,8 +152,16 @@ void sink_listpart_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp
     link->list_from = is_end ? RRMP_LIST_END : part->next;
     link->list_ns = sink->now_ns + (is_end ? KEEP_NS : 0);
     link->list_heard_ns = sink->now_ns;
-    if (part->count > 0)
-        bound(sink, link, RRMP_LISTPART, part->keys);
+    if (part->count == 0)
+        return;
+    bound(sink, link, RRMP_LISTPART, part->keys);
+    struct rrmp_view rest = part->keys;
+    struct rrmp_view key;
+    while (rrmp_list_next(&rest, &key)) {
+        uint32_t item = sink_item_lookup(sink, link->service, key);
+        if (item != MD_NIL)
+            is_bound_at(sink, item, number);
+    }
 }
 
 void sink_follow_see(struct rrmp_sink *sink, uint32_t number, const struct rrmp_record *record)
@@ -67,15 +169,21 @@ void sink_follow_see(struct rrmp_sink *sink, uint32_t number, const struct rrmp_
     const struct sink_link *link = sink_link_at(sink, number);
     struct rrmp_view key = { .bytes = NULL, .length = 0 };
 
-    if (!is_followed(sink, link))
+    if (link->service == RRMP_SERVICE_NONE ||
+        !(is_followed(sink, link) || sink->services[link->service].has_followers))
         return;
     if (record->header.type == RRMP_BIND)
         key = record->u.bind.key;
     else if (record->header.type == RRMP_IMAGE &&
              !(record->u.image.flags & (RRMP_IMAGE_SNAPSHOT | RRMP_IMAGE_PRIVATE)))
         key = record->u.image.key;
-    if (key.length > 0 && sink_item_lookup(sink, link->service, key) == MD_NIL)
+    if (key.length == 0)
+        return;
+    uint32_t item = sink_item_lookup(sink, link->service, key);
+    if (item == MD_NIL && is_followed(sink, link))
         bound(sink, link, RRMP_BIND, key);
+    else if (item != MD_NIL)
+        is_bound_at(sink, item, number);
 }
 
 /* Behind the end: nothing but that we still follow. Where that was not heard for too long, items

@@ -102,6 +102,8 @@ struct sink_work {
     uint8_t tries;           /* REQUESTs without answer at this instance */
     bool image_stays;        /* the image under way is suspect until the next */
     bool is_replay;          /* what is under way is no image, but goes on where we were */
+    bool is_bound_since;     /* a follower: its instance bound it after it was asked */
+    uint8_t refusals;        /* a follower: since its last image, or since it was bound anywhere */
     bool is_preempted;       /* others took its room, and nobody else has any: it waits, suspect */
     uint32_t preempted_link; /* where that was last */
     struct {
@@ -270,6 +272,7 @@ struct sink_service {
     bool was_up;
     bool is_event_due;
     bool is_followed;
+    bool has_followers; /* items that follow were opened */
 };
 
 struct sink_post {
@@ -557,6 +560,11 @@ void sink_list_begin(struct rrmp_sink *sink, uint32_t link);
 void sink_listpart_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_listpart *part);
 void sink_follow_see(struct rrmp_sink *sink, uint32_t link, const struct rrmp_record *record);
 void sink_lists_tick(struct rrmp_sink *sink);
+/* Where it is, nobody has the item open (any more): it goes elsewhere, or ends. */
+void sink_follower_refused(struct rrmp_sink *sink, uint32_t item, const struct rrmp_refuse *refuse);
+/* Its source ends it there. Where it may be open elsewhere, BOUND follows. */
+void sink_follower_end(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t code,
+                       uint8_t type, struct rrmp_view message);
 
 /* sink_loss.c */
 void sink_link_lost(struct rrmp_sink *sink, uint32_t link, uint32_t first, uint32_t last);

@@ -298,8 +298,10 @@ void sink_item_set_state(struct rrmp_sink *sink, uint32_t number, enum rrmp_sink
         sink->stats.live_now++;
         service->live_count++;
         item->is_wait_told = false;
-        if (item->work != MD_NIL)
+        if (item->work != MD_NIL) {
             sink_work_take(sink, number)->is_preempted = false;
+            sink_work_take(sink, number)->refusals = 0;
+        }
     }
     if (state == RRMP_SINK_PARKED)
         service->parked_count++;

@@ -91,6 +91,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     item->user = open->user;
     sink_list_put(sink, number);
     sink->services[open->service].item_count++;
+    sink->services[open->service].has_followers |= item->is_follower;
     return number;
 fail:
     if (number != MD_NIL)

@@ -218,6 +218,8 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
     }
     if (item->state == RRMP_SINK_QUEUED)
         sink_item_set_state(sink, number, RRMP_SINK_ASKED);
+    if (item->is_follower)
+        sink_work_take(sink, number)->is_bound_since = false;
     uint64_t wait = sink->config.request_retry_ns * (uint64_t)(sink_work_of(sink, item)->tries + 1);
     sink_timer_set(sink, number, sink->now_ns + wait);
     return true;

@@ -57,7 +57,11 @@ static void status_take(struct rrmp_sink *sink, struct sink_slot *slot, uint8_t 
     }
     if (flags & RRMP_FLAG_FINAL) {
         sink_unask(sink, item); /* over there it has ended: no CLOSE */
-        sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_NONE, RRMP_STATUS, message);
+        if (item->is_follower)
+            sink_follower_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_NONE, RRMP_STATUS,
+                              message);
+        else
+            sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_NONE, RRMP_STATUS, message);
         return;
     }
     if (flags & RRMP_FLAG_STAYS)
@@ -176,7 +180,10 @@ static void unbind_in(struct rrmp_sink *sink, uint32_t instance_number,
     sink_item_unmap(sink, number);
     sink_unask(sink, item); /* nobody's interest is left over there, ours neither */
     if (item->is_follower && unbind->reason != RRMP_UNBIND_REBOUND) {
-        sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_NOT_FOUND, 0, none);
+        static const struct rrmp_refuse closed = { .scope = RRMP_REFUSE_NOT_HERE,
+                                                   .code = RRMP_CODE_NOT_FOUND };
+        sink_work_take(sink, number)->is_bound_since = false; /* the UNBIND is behind that */
+        sink_follower_refused(sink, number, &closed);
         return;
     }
     if (unbind->reason != RRMP_UNBIND_DROPPED || item->is_private) {
@@ -286,7 +293,11 @@ static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_r
         return;
     }
     sink_unask(sink, item);
-    if (refuse->scope == RRMP_REFUSE_FINAL)
+    if (item->is_follower && refuse->scope == RRMP_REFUSE_FINAL)
+        sink_follower_end(sink, number, refuse->state, refuse->code, 0, refuse->text);
+    else if (item->is_follower)
+        sink_follower_refused(sink, number, refuse);
+    else if (refuse->scope == RRMP_REFUSE_FINAL)
         sink_item_end(sink, number, refuse->state, refuse->code, 0, refuse->text);
     else
         refused_here(sink, number, refuse);

@@ -566,9 +566,12 @@ static void another_comes(struct chain *chain, struct line *line, struct rrmp_so
         rrmp_source_tick(*other, chain->now_ns + (uint64_t)i * 10 * MS, true);
     for (size_t i = 0; i < line->count; i++) {
         const struct backbone_event message = message_of(line, i, 2);
-        rrmp_sink_input(chain->sinks[0], chain->now_ns, &message, 1);
-        sink_take(chain, 0);
+        for (uint32_t n = 0; n < SINKS; n++) {
+            rrmp_sink_input(chain->sinks[n], chain->now_ns, &message, 1);
+            sink_take(chain, n);
+        }
     }
+    line->count = 0;
 }
 
 static void what_waits_where_its_service_is_down_goes_to_who_comes_with_it(void **state)
@@ -1444,6 +1447,253 @@ static void a_list_that_is_lost_is_asked_for_again(void **state)
     assert_int_equal(chain->bound, 20);
 }
 
+/* ---- what is open at two instances ---- */
+
+/* The source of the chain is A; B is (2, 1). One consumer, (12, 1), asks both as it likes. */
+struct pair {
+    struct chain *chain;
+    struct line line; /* of B */
+    struct rrmp_source *other;
+    uint32_t wanted; /* B's item */
+    uint32_t last_id;
+};
+
+static void swap_sources(struct pair *pair)
+{
+    struct rrmp_source *source = pair->chain->source;
+    uint32_t wanted = pair->chain->wanted;
+
+    pair->chain->source = pair->other;
+    pair->chain->wanted = pair->wanted;
+    pair->other = source;
+    pair->wanted = wanted;
+}
+
+/* B's records to the follower, which is sink 1; then those of the sink to whom they are for. */
+static void pair_settle(struct pair *pair)
+{
+    struct chain *chain = pair->chain;
+    struct line *copy = malloc(sizeof(*copy));
+
+    assert_non_null(copy);
+    for (int i = 0; i < 8; i++) {
+        from_source(chain, 0);
+        *copy = pair->line;
+        pair->line.count = 0;
+        for (size_t n = 0; n < copy->count; n++) {
+            const struct backbone_event message = message_of(copy, n, 2);
+            const struct backbone_target *target = &copy->sent[n].target;
+            if (target->path != BACKBONE_PATH_MULTICAST && target->session != 11)
+                continue;
+            assert_int_equal(rrmp_sink_input(chain->sinks[1], chain->now_ns, &message, 1), 1);
+            sink_take(chain, 1);
+        }
+        rrmp_sink_tick(chain->sinks[1], chain->now_ns, true);
+        *copy = chain->from_sink[1];
+        chain->from_sink[1].count = 0;
+        for (size_t n = 0; n < copy->count; n++) {
+            bool is_other = copy->sent[n].target.session == 2;
+            if (is_other)
+                swap_sources(pair);
+            give(chain, copy, n, 11);
+            if (is_other)
+                swap_sources(pair);
+        }
+    }
+    free(copy);
+    assert_null(rrmp_sink_check(chain->sinks[1]));
+}
+
+static void pair_pass(struct pair *pair, uint64_t time_ns)
+{
+    struct chain *chain = pair->chain;
+    uint64_t until = chain->now_ns + time_ns;
+
+    while (chain->now_ns < until) {
+        chain->now_ns += 10 * MS;
+        for (int i = 0; i < 2; i++) {
+            rrmp_source_tick(chain->source, chain->now_ns, true);
+            source_take(chain);
+            swap_sources(pair);
+        }
+        rrmp_sink_tick(chain->sinks[1], chain->now_ns, true);
+        sink_take(chain, 1);
+        pair_settle(pair);
+    }
+}
+
+/* The consumer opens the item at A or at B, or closes it there. */
+static void pair_ask(struct pair *pair, bool is_other, enum rrmp_type type)
+{
+    struct chain *chain = pair->chain;
+    const struct rrmp_view key = { chain->key, chain->key_length };
+    struct rrmp_record record = { .header = { .type = (uint8_t)type, .svc = chain->svc } };
+    uint8_t out[128];
+    struct md_wr wr = md_wr_init(out, sizeof(out));
+
+    if (type == RRMP_REQUEST)
+        record.u.request =
+            (struct rrmp_request){ .id = ++pair->last_id,
+                                   .flags = RRMP_REQUEST_STREAMING | RRMP_REQUEST_IMAGE,
+                                   .priority_class = 1,
+                                   .priority_count = 1,
+                                   .handle = RRMP_HANDLE_NONE,
+                                   .key_hash = rrmp_key_hash(key.bytes, key.length),
+                                   .key = key };
+    else
+        record.u.close = (struct rrmp_close){ .id = pair->last_id,
+                                              .handle = RRMP_HANDLE_NONE,
+                                              .key_hash = rrmp_key_hash(key.bytes, key.length),
+                                              .reason = RRMP_CLOSE_NOBODY,
+                                              .key = key };
+    rrmp_record_encode(&wr, &record);
+    assert_true(md_wr_ok(&wr));
+    const struct backbone_event message = { .type = BACKBONE_MESSAGE,
+                                            .flags = BACKBONE_FLAG_UNICAST,
+                                            .session = 12,
+                                            .src_port = 1,
+                                            .dst_port = 1,
+                                            .bytes = out,
+                                            .length = (uint32_t)md_wr_length(&wr) };
+    if (is_other)
+        swap_sources(pair);
+    rrmp_source_input(chain->source, chain->now_ns, &message, 1);
+    source_take(chain);
+    if (is_other)
+        swap_sources(pair);
+}
+
+static struct pair *pair_create(struct chain *chain)
+{
+    struct pair *pair = calloc(1, sizeof(*pair));
+
+    assert_non_null(pair);
+    pair->chain = chain;
+    pair->wanted = RRMP_ITEM_NONE;
+    another_comes(chain, &pair->line, &pair->other);
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    pair_pass(pair, 2 * SEC);
+    return pair;
+}
+
+static void pair_destroy(struct pair *pair)
+{
+    rrmp_source_destroy(pair->other);
+    free(pair);
+}
+
+/* The item moves from A to B, or from B to A: there it is bound before it goes here. */
+static void a_follower_goes_where_the_item_goes(void **state)
+{
+    for (int from = 0; from < 2; from++) {
+        struct chain *chain = *state;
+        struct pair *pair = pair_create(chain);
+
+        pair_ask(pair, from, RRMP_REQUEST);
+        pair_settle(pair);
+        assert_int_equal(follow_at(chain, 1), MD_OK);
+        pair_pass(pair, 100 * MS);
+        assert_string_equal(chain->log[1], "I=");
+        pair_ask(pair, !from, RRMP_REQUEST);
+        pair_settle(pair);
+        pair_ask(pair, from, RRMP_CLOSE);
+        pair_pass(pair, 100 * MS);
+        assert_string_equal(chain->log[1], "I=!I=");
+        pair_ask(pair, !from, RRMP_CLOSE);
+        pair_pass(pair, 100 * MS);
+        assert_string_equal(chain->log[1], "I=!I=X"); /* no instance has it now */
+        pair_destroy(pair);
+        teardown(state);
+        setup(state);
+    }
+}
+
+/* It was refused at one of them just before it is bound there. */
+static void a_follower_forgives_who_binds_the_item(void **state)
+{
+    for (int from = 0; from < 2; from++) {
+        struct chain *chain = *state;
+        struct pair *pair = pair_create(chain);
+
+        pair_ask(pair, from, RRMP_REQUEST);
+        pair_settle(pair);
+        assert_int_equal(follow_at(chain, 1), MD_OK);
+        pair_pass(pair, 100 * MS);
+        for (int i = 0; i < 3; i++) { /* to and fro */
+            bool is_at_other = (from + i) % 2;
+            chain->log[1][0] = 0;
+            pair_ask(pair, !is_at_other, RRMP_REQUEST);
+            pair_settle(pair);
+            pair_ask(pair, is_at_other, RRMP_CLOSE);
+            pair_pass(pair, 100 * MS);
+            assert_string_equal(chain->log[1], "!I=");
+        }
+        pair_destroy(pair);
+        teardown(state);
+        setup(state);
+    }
+}
+
+/* A refusal goes by unicast, and a BIND that was sent after it comes before it. */
+static void a_refusal_that_a_bind_overtakes_does_not_end_a_follower(void **state)
+{
+    struct chain *chain = *state;
+    struct line *late = malloc(sizeof(*late));
+
+    assert_non_null(late);
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    pass(chain, 100 * MS);
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    from_sinks(chain);
+    *late = chain->from_source;
+    chain->from_source.count = 0;
+    assert_int_equal(late->count, 1);
+    assert_int_equal(late->sent[0].bytes[0], RRMP_REFUSE);
+    open_at(chain, 0);
+    from_sinks(chain);
+    from_source(chain, 0);
+    give(chain, late, 0, 1);
+    assert_string_equal(chain->log[1], "");
+    sinks_tick(chain);
+    settle(chain);
+    assert_string_equal(chain->log[1], "I=");
+    free(late);
+}
+
+/* Its provider ends it at one instance, and at the other it is open: that is known again. */
+static void a_follower_that_ends_is_told_to_be_bound_elsewhere(void **state)
+{
+    static const uint8_t text[] = "end";
+    struct chain *chain = *state;
+    struct pair *pair = pair_create(chain);
+    const struct rrmp_ending ending = {
+        .state = 26, .code = 13, .scope = RRMP_REFUSE_NOT_HERE, .message = { text, 3 }
+    };
+    struct rrmp_sink_item info;
+
+    pair_ask(pair, false, RRMP_REQUEST);
+    pair_ask(pair, true, RRMP_REQUEST);
+    pair_settle(pair);
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    pair_pass(pair, 100 * MS);
+    assert_string_equal(chain->log[1], "I=");
+    assert_true(rrmp_sink_item_info(chain->sinks[1], chain->item[1], &info));
+    bool is_other = rrmp_sink_instance_is(chain->sinks[1], info.instance, 2, 1);
+    if (is_other)
+        swap_sources(pair);
+    rrmp_source_item_close(chain->source, chain->now_ns, chain->wanted, &ending);
+    if (is_other)
+        swap_sources(pair);
+    uint32_t bound = chain->bound;
+    pair_settle(pair);
+    assert_string_equal(chain->log[1], "I=X");
+    assert_int_equal(chain->bound, bound + 1);
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    pair_pass(pair, 100 * MS);
+    assert_string_equal(chain->log[1], "I=XI=");
+    pair_destroy(pair);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1456,6 +1706,10 @@ int main(void)
         TEST(bound_items_are_listed_and_seen),
         TEST(bound_items_are_listed_again_behind_a_loss),
         TEST(a_list_that_is_lost_is_asked_for_again),
+        TEST(a_follower_goes_where_the_item_goes),
+        TEST(a_follower_forgives_who_binds_the_item),
+        TEST(a_refusal_that_a_bind_overtakes_does_not_end_a_follower),
+        TEST(a_follower_that_ends_is_told_to_be_bound_elsewhere),
         cmocka_unit_test_setup_teardown(a_unicast_image_that_overtakes_its_bind_waits_for_it,
                                         setup_unicast, teardown),
         cmocka_unit_test_setup_teardown(
