@@ -36,6 +36,10 @@ void rec_keeper_destroy(struct rec_keeper *keeper); /* after its chunks were wri
 void rec_keeper_rules_set(struct rec_keeper *keeper, const struct cache_ripples *ripples);
 /* The number of an item, a new one where there was none; 0: there are too many, or no memory. */
 uint32_t rec_keeper_item(struct rec_keeper *keeper, const struct rec_key *key);
+/* Its name, which is good as long as the keeper; false: there is no such number. */
+bool rec_keeper_key(const struct rec_keeper *keeper, uint32_t number, struct rec_key *out);
+/* It has ended: its image goes, and no further file has it. Its number stays. */
+void rec_keeper_forget(struct rec_keeper *keeper, uint32_t number);
 /* A message as it came. */
 void rec_keeper_message(struct rec_keeper *keeper, struct rec_moment now, uint32_t number,
                         struct rwf_bytes message);

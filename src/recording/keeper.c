@@ -148,6 +148,14 @@ uint32_t rec_keeper_item(struct rec_keeper *keeper, const struct rec_key *key)
     return kept ? kept->item.number : 0;
 }
 
+bool rec_keeper_key(const struct rec_keeper *keeper, uint32_t number, struct rec_key *out)
+{
+    if (number == 0 || number > keeper->count)
+        return false;
+    *out = keeper->items[number]->item.key;
+    return true;
+}
+
 /* ---- records ---- */
 
 static struct rec_image *image_of(struct rec_keeper *keeper, const struct kept *kept)
@@ -260,6 +268,17 @@ static void lose(struct rec_keeper *keeper, struct kept *kept, int rc)
     keeper->stats.lost++;
     if (rc == MD_ERR_RANGE)
         keeper->stats.refused++;
+}
+
+void rec_keeper_forget(struct rec_keeper *keeper, uint32_t number)
+{
+    struct kept *kept = keeper->items[number];
+    struct rec_image *image = image_of(keeper, kept);
+
+    cache_image_free(keeper->images.cache, image->image);
+    image->image = NULL;
+    image->is_between = image->is_torn = false;
+    kept->has_changed = kept->owes_image = false;
 }
 
 void rec_keeper_message(struct rec_keeper *keeper, struct rec_moment now, uint32_t number,

@@ -10,6 +10,7 @@ import os
 import re
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -142,6 +143,32 @@ def its_figures_are_shown(publisher, run_dir, folder):
     consumer.end(signal.SIGTERM)
 
 
+def a_foreign_source_speaks_for_itself_alone(run_dir, folder):
+    """The only source that is up abuses its domains and has no dictionary: of what it has, prices
+    are recorded. The dictionary comes from the service that has it, when that is there."""
+    path = os.path.join(folder, "foreign.rrec")
+    foreign = subprocess.Popen([sys.argv[1], "net1", run_dir], stdout=subprocess.PIPE, text=True)
+    STARTED.append(foreign)
+    assert foreign.stdout.readline() == "bound\n"
+    tape = Tape(path, run_dir, "-follow")
+    tape.wait_for("ok attached, 1 of 1 items open")
+    publisher = recording.Publisher("14102")
+    consumer = consume(os.path.join(folder, "foreign-seen.rrec"))
+    tape.wait_for("ok attached, 21 of 21 items open")
+    consumer.end(signal.SIGTERM)
+    tape.wait_for("ok attached, 1 of 21 items open")
+    code, text, told = tape.end()
+    assert code == 0 and re.search(r" [1-9]\d* items .* not recorded", text), (code, text, told)
+    shown = recording.rmdsrec("info", path).stdout
+    assert "20 of RDFD, domain 6" in shown and "1 of RISK, domain 6" in shown, shown
+    names = {row["field"] for row in
+             csv.DictReader(recording.rmdsrec("export", path).stdout.splitlines())}
+    assert "ACVOL_1" in names, names  # the dictionary is whole
+    foreign.kill()
+    foreign.stdout.close()
+    return publisher
+
+
 def it_has_what_a_consumer_got(publisher, run_dir, folder):
     """Started first, when nobody has anything: it opens nothing, and joins what the consumer opens.
     Once the consumer has gone, nothing is kept open."""
@@ -272,9 +299,11 @@ def main():
             out.write(CONF.format(conf=os.path.join(conf_examples.ROOT, "conf")))
         run = conf_examples.load_run()
         system = run.System(conf)
-        publisher = recording.Publisher("14102")
+        publisher = None
         try:
             assert run.up(system) == 0, "it did not start"
+            publisher = a_foreign_source_speaks_for_itself_alone(system.folder, folder)
+            print("[ok] a_foreign_source_speaks_for_itself_alone", flush=True)
             for test in TESTS:
                 test(publisher, system.folder, folder)
                 print(f"[ok] {test.__name__}", flush=True)
@@ -282,7 +311,8 @@ def main():
             for program in STARTED:
                 program.kill()
             run.down(system)
-            publisher.close()
+            if publisher:
+                publisher.close()
 
 
 if __name__ == "__main__":

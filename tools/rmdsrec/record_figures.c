@@ -102,6 +102,10 @@ void recorder_show(struct recorder *recorder, uint64_t now_ns)
     else if (!shown.is_connected)
         snprintf(trouble, sizeof(trouble), "%s",
                  recorder->is_tap && *tap.why ? tap.why : figures.state);
+    else if (*tap.denied_why)
+        snprintf(trouble, sizeof(trouble), "%s", tap.denied_why);
+    else if (tap.too_many > 0)
+        snprintf(trouble, sizeof(trouble), "too many items: %u are recorded", tap.items);
     shown_set(recorder->shown, now_ns, &shown, trouble);
 }
 
@@ -122,6 +126,8 @@ static int report_tap(const struct recorder *recorder, const struct recorder_fig
                stats.not_recorded);
     if (!stats.was_attached)
         return REC_NO_LOGIN;
+    if (recorder->tap_config.follows && stats.denied > 0 && stats.items == 0)
+        return REC_DENIED;
     return recorder->tap_config.follows || figures->open == figures->items ? REC_OK : REC_NOT_OPEN;
 }
 

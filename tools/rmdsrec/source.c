@@ -277,12 +277,20 @@ static bool has_dictionary(const struct rec_reader *reader)
     return number <= facts.items;
 }
 
+static bool is_same_service(const struct rec_key *a, const struct rec_key *b)
+{
+    return a->service.length == b->service.length &&
+           (a->service.length == 0 ||
+            memcmp(a->service.data, b->service.data, a->service.length) == 0);
+}
+
 struct rwf_dictionary *source_dictionary(struct rec_reader *reader)
 {
     struct rwf_dictionary *dictionary;
     struct rec_cursor *cursor;
     struct rec_record record;
     struct rwf_msg msg;
+    const struct rec_key *of = NULL; /* whose it is: not a part of one service's and of another's */
     unsigned whole = 0;
 
     if (!has_dictionary(reader) || rwf_dictionary_create(&dictionary) != MD_OK)
@@ -296,8 +304,17 @@ struct rwf_dictionary *source_dictionary(struct rec_reader *reader)
         if (record.kind != REC_MESSAGE || !is_dictionary(reader, record.number) ||
             rwf_msg_decode(record.bytes, &msg) != RWF_OK || msg.msg_class != RWF_CLASS_REFRESH)
             continue;
+        const struct rec_key *key = rec_reader_item(reader, record.number);
+        if (of && !is_same_service(of, key)) {
+            rwf_dictionary_destroy(dictionary);
+            dictionary = NULL;
+            whole = 0;
+            if (rwf_dictionary_create(&dictionary) != MD_OK)
+                break;
+        }
+        of = key;
         if (rwf_dictionary_decode(dictionary, msg.payload) != RWF_OK)
-            break;
+            continue; /* the next service's may do */
         whole += (msg.flags & RWF_REFRESH_COMPLETE) != 0;
     }
     rec_cursor_destroy(cursor);

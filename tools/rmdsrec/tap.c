@@ -13,6 +13,8 @@
 #include "tap_setup.h"
 
 #define WHY_MAX 256u
+#define DENIED_NS                                                                                  \
+    (60 * MD_NS_PER_S) /* what is denied was sent; what is sent again comes within 20 s */
 #define AGAIN_NS                                                                                   \
     MD_NS_PER_S /* an item that was closed for now is asked for again so much later                \
                  */
@@ -40,12 +42,36 @@ static void put_state(struct tap *tap, const struct tap_item *item, const struct
         feed->stats.errors++;
 }
 
+static void open_followed(struct tap *tap, struct tap_item *item, const char *service,
+                          struct rwf_bytes key);
+
+/* It may be open in another quality, which then is recorded from now on. */
+static void follow_other(struct tap *tap, struct tap_item *item)
+{
+    uint8_t *key = item->other;
+    struct rec_key name;
+
+    if (!key)
+        return;
+    item->other = NULL;
+    item->qos = item->other_qos;
+    if (rec_keeper_key(tap->feed->keeper, item->number, &name)) {
+        char service[256] = "";
+        memcpy(service, name.service.data, name.service.length);
+        open_followed(tap, item, service, rwf_bytes(key, item->other_length));
+    }
+    free(key);
+}
+
 static void on_closed(struct tap *tap, struct tap_item *item, const struct rwf_state *state)
 {
     item->item = NULL;
     tap->stats.open--;
-    if (tap->config.follows)
-        return; /* who opens it makes it known again */
+    if (tap->config.follows) { /* who opens it makes it known again */
+        rec_keeper_forget(tap->feed->keeper, item->number);
+        follow_other(tap, item);
+        return;
+    }
     item->wants_again = state->stream_state == RWF_STREAM_CLOSED_RECOVER;
     if (!item->wants_again)
         tap->feed->stats.refused++;
@@ -60,6 +86,12 @@ static void on_item(const struct rmds_item_event *event)
     bool is_suspect = event->state.data_state == RWF_DATA_SUSPECT;
 
     note_time(tap);
+    if (event->kind == RMDS_ITEM_CLOSED && tap->config.follows && !item->has_come &&
+        event->state.code == RWF_CODE_NOT_FOUND) {
+        on_closed(tap, item, &event->state); /* nobody had it any more: nothing began */
+        return;
+    }
+    item->has_come = true;
     if (event->bytes.length > 0)
         rec_keeper_message(tap->feed->keeper, tap->feed->now, item->number, event->bytes);
     else
@@ -114,7 +146,7 @@ static struct tap_item *name_item(struct tap *tap, const char *service, uint8_t 
     uint32_t number = rec_keeper_item(tap->feed->keeper, &key);
     struct tap_item *item = number != 0 ? item_at(tap, number) : NULL;
     if (!item) {
-        tap->feed->stats.errors++;
+        tap->stats.too_many++;
         return NULL;
     }
     item->tap = tap;
@@ -127,7 +159,7 @@ static void open_item(struct tap *tap, struct tap_item *item, struct rmds_item_r
 {
     request->handle = on_item;
     request->user = item;
-    item->wants_again = false;
+    item->wants_again = item->has_come = false;
     if (rmds_item_open(tap->backbone, request, &item->item) == 0)
         tap->stats.open++;
     else
@@ -182,12 +214,47 @@ static bool is_same_qos(const struct rwf_qos *a, const struct rwf_qos *b)
            a->rate_info == b->rate_info;
 }
 
+static void open_followed(struct tap *tap, struct tap_item *item, const char *service,
+                          struct rwf_bytes key)
+{
+    struct rmds_item_request request;
+
+    rmds_item_request_init(&request, sizeof(request));
+    request.service = service;
+    request.key = key;
+    request.is_follower = true;
+    open_item(tap, item, &request);
+}
+
+/* Logins, directories and dictionaries are no items of a service: in a recording they would speak
+ * of all services. */
+static bool is_of_items(uint8_t domain)
+{
+    return domain != 0 && domain != RWF_DOMAIN_LOGIN && domain != RWF_DOMAIN_SOURCE &&
+           domain != RWF_DOMAIN_DICTIONARY;
+}
+
+/* The item is open in another quality, too: one of these is remembered. */
+static void note_other(struct tap *tap, struct tap_item *item, const struct rmds_bound *bound)
+{
+    if (is_same_qos(&item->qos, &bound->qos) ||
+        (item->other && is_same_qos(&item->other_qos, &bound->qos)))
+        return;
+    tap->stats.not_recorded++;
+    uint8_t *key = item->other ? NULL : malloc(bound->key.length);
+    if (!key)
+        return;
+    memcpy(key, bound->key.data, bound->key.length);
+    item->other = key;
+    item->other_length = (uint16_t)bound->key.length;
+    item->other_qos = bound->qos;
+}
+
 static void on_bound(void *owner, const struct rmds_bound *bound)
 {
     struct tap *tap = owner;
-    struct rmds_item_request request;
 
-    if (!bound->is_plain || bound->name.length == 0) {
+    if (!bound->is_plain || bound->name.length == 0 || !is_of_items(bound->domain)) {
         tap->stats.not_recorded++;
         return;
     }
@@ -195,15 +262,11 @@ static void on_bound(void *owner, const struct rmds_bound *bound)
     if (!item)
         return;
     if (item->item) {
-        tap->stats.not_recorded += !is_same_qos(&item->qos, &bound->qos);
+        note_other(tap, item, bound);
         return;
     }
     item->qos = bound->qos;
-    rmds_item_request_init(&request, sizeof(request));
-    request.service = bound->service;
-    request.key = bound->key;
-    request.is_follower = true;
-    open_item(tap, item, &request);
+    open_followed(tap, item, bound->service, bound->key);
 }
 
 /* ---- the attachment ---- */
@@ -234,7 +297,11 @@ static void on_refused(void *owner, int error, const char *why)
 
 static void on_denied(void *owner, uint64_t count, const char *what)
 {
-    (void)owner;
+    struct tap *tap = owner;
+
+    tap->stats.denied += count;
+    snprintf(tap->stats.denied_why, sizeof(tap->stats.denied_why), "denied: %s", what);
+    tap->denied_ns = md_clock_mono_ns();
     fprintf(stderr, PROGRAM ": rrcpd dropped %" PRIu64 " messages of ours: %s\n", count, what);
 }
 
@@ -274,6 +341,7 @@ int tap_start(const struct tap_config *config, struct feed *feed, struct tap **o
     tap->feed = feed;
     tap->open_list = open_list;
     tap->again_ns = MD_NEVER;
+    tap_setup_init(tap);
     rmds_backbone_options_init(&options, sizeof(options));
     options.network = config->network ? config->network : options.network;
     options.instance = config->instance ? config->instance : options.instance;
@@ -304,8 +372,11 @@ void tap_destroy(struct tap *tap)
     md_loop_source_remove(tap->source);
     md_loop_fd_remove(tap->fd);
     rmds_backbone_close(tap->backbone);
-    for (uint32_t n = 0; n < tap->size; n++)
+    for (uint32_t n = 0; n < tap->size; n++) {
+        if (tap->items[n])
+            free(tap->items[n]->other);
         free(tap->items[n]);
+    }
     free(tap->items);
     free(tap);
 }
@@ -326,8 +397,16 @@ void tap_tick(struct tap *tap)
         snprintf(tap->why_told, sizeof(tap->why_told), "%s", why);
         fprintf(stderr, PROGRAM ": %s\n", why);
     }
-    if (md_clock_mono_ns() >= tap->again_ns)
+    if (tap->stats.too_many > 0 && tap->too_many_told == 0)
+        fprintf(stderr, PROGRAM ": a recording has %u items at most: further ones are not in it\n",
+                REC_ITEMS_MAX);
+    tap->too_many_told = tap->stats.too_many;
+    uint64_t now_ns = md_clock_mono_ns();
+    if (now_ns - tap->denied_ns >= DENIED_NS)
+        tap->stats.denied_why[0] = 0; /* it is let pass by now */
+    if (now_ns >= tap->again_ns)
         open_again(tap);
+    tap_setup_tick(tap, now_ns);
 }
 
 void tap_stats(const struct tap *tap, struct tap_stats *out)

@@ -21,7 +21,10 @@ struct tap_stats {
     uint64_t suspects;     /* states by which items became suspect: losses, sources that went */
     uint64_t overruns;     /* the ring was lapped */
     uint64_t records_lost; /* on the way */
-    uint64_t not_recorded; /* items that a recording has no name for: a filter, another quality */
+    uint64_t not_recorded; /* items that a recording has no name for, or that nobody may have */
+    uint64_t too_many;     /* items that a recording had no number for */
+    uint64_t denied;       /* messages that rrcpd did not let pass */
+    char denied_why[160];  /* what it said lately; "": nothing */
     uint64_t behind_max;   /* bytes of the ring not read yet, at most */
 };
 

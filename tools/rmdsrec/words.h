@@ -41,6 +41,7 @@ enum exit_code {
     REC_NO_LOGIN = 3, /* record: not logged in at the end; replay: the port is in use */
     REC_NOT_OPEN = 4, /* record: not every item was opened */
     REC_DAMAGED = 5,  /* a recording that is not whole, or a recorder that has lost messages */
+    REC_DENIED = 6,   /* record: rrcpd does not let it see what others have open */
 };
 
 /* One line on standard error; REC_OPTIONS. `value` may be NULL. */
