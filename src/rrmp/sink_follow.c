@@ -2,13 +2,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_impl.h"
 
-#define SEC      1000000000ull
-#define AGAIN_NS (1 * SEC)  /* a part that has not come is asked for again */
-#define KEEP_NS  (20 * SEC) /* an instance forgets its followers after 60 s */
+#define SEC          1000000000ull
+#define AGAIN_NS     (1 * SEC)  /* a part that has not come is asked for again; doubled each time */
+#define KEEP_NS      (20 * SEC) /* an instance forgets its followers after 60 s */
+#define PAUSE_MIN_NS (1 * SEC)  /* from one beginning of a list to the next */
+#define PAUSE_MAX_NS (32 * SEC)
 
 static bool is_followed(const struct rrmp_sink *sink, const struct sink_link *link)
 {
     return link->service != RRMP_SERVICE_NONE && sink->services[link->service].is_followed;
+}
+
+/* All of it has come. One that has to come again waits, the longer the oftener that happens: under
+ * loss the last items are listed, too, and the source has its rest. */
+static void list_end(struct rrmp_sink *sink, struct sink_link *link)
+{
+    uint64_t pause = link->list_pause_ns;
+
+    link->list_from = RRMP_LIST_END;
+    link->list_ns = sink->now_ns + KEEP_NS;
+    if (!link->list_again)
+        return;
+    link->list_again = false;
+    bool is_calm = sink->now_ns - link->list_began_ns > 2 * PAUSE_MAX_NS;
+    pause = is_calm || pause == 0 ? PAUSE_MIN_NS : 2 * pause;
+    link->list_pause_ns = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
+    uint64_t due_ns = link->list_began_ns + link->list_pause_ns;
+    link->list_from = 0;
+    link->list_ns = due_ns > sink->now_ns ? due_ns : sink->now_ns;
 }
 
 void sink_list_begin(struct rrmp_sink *sink, uint32_t number)
@@ -17,9 +38,14 @@ void sink_list_begin(struct rrmp_sink *sink, uint32_t number)
 
     if (!is_followed(sink, link))
         return;
-    link->list_from = 0;
-    link->list_id = 0; /* what is on its way is of before */
-    link->list_ns = sink->now_ns;
+    if (link->list_began_ns == 0) {
+        link->list_from = 0;
+        link->list_ns = sink->now_ns;
+    } else if (!link->list_again) {
+        link->list_again = true;
+        if (link->list_from == RRMP_LIST_END)
+            list_end(sink, link);
+    }
 }
 
 void rrmp_sink_follow(struct rrmp_sink *sink, uint64_t now_ns, uint16_t service)
@@ -146,12 +172,15 @@ void sink_listpart_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp
     if (link->list_id == 0 || part->id != link->list_id)
         return; /* one that was asked for again, or of before a loss */
     link->list_id = 0;
+    link->list_tries = 0;
     sink->stats.list_parts++;
     /* An instance that does not get on would be asked for ever. */
     bool is_end = part->next == RRMP_LIST_END || part->next <= link->list_from;
-    link->list_from = is_end ? RRMP_LIST_END : part->next;
-    link->list_ns = sink->now_ns + (is_end ? KEEP_NS : 0);
-    link->list_heard_ns = sink->now_ns;
+    link->list_heard_ns = link->list_ns = sink->now_ns;
+    if (is_end)
+        list_end(sink, link);
+    else
+        link->list_from = part->next;
     if (part->count == 0)
         return;
     bound(sink, link, RRMP_LISTPART, part->keys);
@@ -199,7 +228,12 @@ static void list_ask(struct rrmp_sink *sink, struct sink_link *link)
     };
 
     link->list_id = record.u.listreq.id;
-    link->list_ns = sink->now_ns + AGAIN_NS;
+    uint64_t wait_ns = AGAIN_NS << link->list_tries;
+    link->list_ns = sink->now_ns + (wait_ns < KEEP_NS ? wait_ns : KEEP_NS);
+    if (wait_ns < KEEP_NS)
+        link->list_tries++;
+    if (link->list_from == 0)
+        link->list_began_ns = sink->now_ns;
     sink_send(sink, link->instance, &record);
 }
 

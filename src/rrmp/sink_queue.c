@@ -42,6 +42,8 @@ void sink_queue_put(struct rrmp_sink *sink, uint32_t number, enum sink_queue que
     struct sink_link *link = sink_link_at(sink, item->link);
 
     MD_ASSERT(item->queue == QUEUE_NONE && queue != QUEUE_NONE);
+    if (item->is_follower)
+        queue = QUEUE_BACKGROUND;  /* consumers come first */
     sink_window_leave(sink, item); /* or it would wait for the place it holds itself */
     item->queue = (unsigned)queue & 3u;
     struct sink_list *list = list_of(link, item);
@@ -80,6 +82,16 @@ void sink_queue_remove(struct rrmp_sink *sink, uint32_t number)
     item->queue = QUEUE_NONE;
 }
 
+/* Followers rest as recovery does: a service that is lost as a whole is theirs, too. */
+static uint32_t background_head(const struct rrmp_sink *sink, const struct sink_link *link)
+{
+    uint32_t number = link->background.head;
+    bool rests = number != MD_NIL && sink_item_at(sink, number)->is_follower &&
+                 sink->now_ns < link->paused_until_ns;
+
+    return rests ? MD_NIL : number;
+}
+
 static uint32_t head_of(const struct rrmp_sink *sink, const struct sink_link *link,
                         enum sink_queue queue)
 {
@@ -91,7 +103,7 @@ static uint32_t head_of(const struct rrmp_sink *sink, const struct sink_link *li
             return MD_NIL;
         return link->recovery[63 - __builtin_clzll(link->recovery_busy)].head;
     case QUEUE_BACKGROUND:
-        return link->background.head;
+        return background_head(sink, link);
     case QUEUE_NONE:
         break;
     }
@@ -126,7 +138,7 @@ bool sink_link_sendable(const struct rrmp_sink *sink, const struct sink_link *li
 {
     if (link->is_unsure || link->window_used >= window_of(sink, link))
         return false;
-    return link->fresh.head != MD_NIL || link->background.head != MD_NIL ||
+    return link->fresh.head != MD_NIL || background_head(sink, link) != MD_NIL ||
            head_of(sink, link, QUEUE_RECOVERY) != MD_NIL;
 }
 

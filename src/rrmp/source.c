@@ -365,6 +365,7 @@ void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is
     turn_begin(source, now_ns);
     source_ending_free(source);
     rrmp_outbox_flush(&source->outbox);
+    source_binds_tick(source);
     source_heartbeat(source, now_ns);
     if (input_is_empty)
         requesters_check(source, now_ns);
@@ -385,7 +386,8 @@ uint64_t rrmp_source_deadline(const struct rrmp_source *source)
         deadline = source->beat_due_ns;
     if (source->requesters.count > 0 && source->requester_check_ns < deadline)
         deadline = source->requester_check_ns;
-    if (source->image_due_count > 0 || source->outbox.tail > 0 || source->beat_wanted)
+    if (source->image_due_count > 0 || source->outbox.tail > 0 || source->beat_wanted ||
+        source->binds_wait)
         deadline = deadline < source->now_ns + 1 * MS ? deadline : source->now_ns + 1 * MS;
     for (uint16_t svc = 0; svc < source->service_count; svc++) {
         if (source->services[svc].is_due && !source->services[svc].is_withdrawn &&

@@ -209,7 +209,8 @@ void source_image_done(struct rrmp_source *source, uint32_t number)
     if (item->is_bind_due && item->image_mode == IMAGE_SOLICITED && !item->is_private &&
         source_work_of(source, item)->image_path == BACKBONE_PATH_DIRECTED)
         source_bind_tell(source, item);
-    item->is_bind_due = false;
+    else
+        item->is_bind_due = false; /* all have seen it */
     item->image_mode = IMAGE_NONE;
     source_work_settle(source, number);
     item->has_image = true;

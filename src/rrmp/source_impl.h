@@ -249,6 +249,7 @@ struct rrmp_source {
 
     uint32_t next_tag;
     uint32_t stamp;
+    bool binds_wait; /* items' is_bind_due, for which the ring had no room */
     uint32_t image_due_count;
     uint32_t private_count;
     size_t image_budget;
@@ -449,7 +450,8 @@ void source_request_image(struct rrmp_source *source, uint32_t item, uint32_t re
 /* source_gap.c: losses and audits */
 void source_listreq(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,
                     const struct rrmp_record *record);
-void source_bind_tell(struct rrmp_source *source, const struct source_item *item);
+void source_bind_tell(struct rrmp_source *source, struct source_item *item);
+void source_binds_tick(struct rrmp_source *source);
 void source_gapquery(struct rrmp_source *source, const struct backbone_event *message,
                      const struct rrmp_record *record);
 void source_audit(struct rrmp_source *source, uint64_t now_ns, uint32_t requester,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/cursor.h"
+#include "base/err.h"
 
 #define LIST_BYTES  8192u /* of keys in one answer */
 #define LIST_LOOKS  8192u /* handles looked at for one answer */
@@ -57,8 +58,9 @@ void source_listreq(struct rrmp_source *source, uint64_t now_ns, uint32_t reques
         (void)rrmp_outbox_try(&source->outbox, &target, &answer); /* else asked for again */
 }
 
-/* An image for one node binds its item there alone; followers on others have to hear of it, too. */
-void source_bind_tell(struct rrmp_source *source, const struct source_item *item)
+/* An image for one node binds its item there alone; followers on others have to hear of it, too.
+ * False: there is no room for it, and it has taken no number: it is said later. */
+static bool bind_tell(struct rrmp_source *source, const struct source_item *item)
 {
     struct rrmp_record bind = {
         .header = { .type = RRMP_BIND },
@@ -69,6 +71,30 @@ void source_bind_tell(struct rrmp_source *source, const struct source_item *item
                     .key = source_key(source, item) },
     };
 
-    if (source->now_ns < source->services[item->svc].followed_until_ns)
-        source_multicast(source, item->svc, item->handle, &bind);
+    return source->session == 0 ||
+           source->now_ns >= source->services[item->svc].followed_until_ns ||
+           source_bind_send(source, item, &bind, 0) == MD_OK;
+}
+
+void source_bind_tell(struct rrmp_source *source, struct source_item *item)
+{
+    item->is_bind_due = !bind_tell(source, item);
+    source->binds_wait = source->binds_wait || item->is_bind_due;
+}
+
+/* Those of items that were bound while the ring was full. One whose next image is under way has its
+ * turn behind that. */
+void source_binds_tick(struct rrmp_source *source)
+{
+    if (!source->binds_wait || source->outbox.tail > 0)
+        return;
+    source->binds_wait = false;
+    for (uint32_t n = 0; n < source->items.high; n++) {
+        struct source_item *item = source_item_at(source, n);
+        if (!item->in_use || !item->is_bind_due || item->image_mode != IMAGE_NONE)
+            continue;
+        source_bind_tell(source, item);
+        if (item->is_bind_due)
+            return;
+    }
 }

@@ -272,6 +272,9 @@ static void follow_in(struct rrmp_source *source, uint32_t requester,
     if (number == MD_NIL || !source_item_is_active(source, source_item_at(source, number)))
         refuse(source, requester, record, RRMP_REFUSE_NOT_HERE, RRMP_CODE_NOT_FOUND,
                "nobody has it open here");
+    else if (source->asks.count >= source->config.ask_limit / 2)
+        refuse(source, requester, record, RRMP_REFUSE_LATER, RRMP_CODE_NO_RESOURCES,
+               "too many requests are waiting");
     else if (request->flags & RRMP_REQUEST_IMAGE)
         source_request_image(source, number, requester, request->id,
                              request->flags & RRMP_REQUEST_MULTICAST);

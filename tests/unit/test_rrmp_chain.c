@@ -30,6 +30,7 @@ struct line {
     } sent[LINE_MAX];
     size_t count;
     bool is_full;
+    unsigned left; /* it is full behind so many records; 0: it is not */
     unsigned fill; /* of 256, while it is not full */
     uint8_t room[65536];
 };
@@ -74,6 +75,7 @@ static void line_commit(void *context, size_t length)
     assert_true(length <= sizeof(line->sent[0].bytes));
     line->sent[line->count].length = length;
     memcpy(line->sent[line->count++].bytes, line->room, length);
+    line->is_full = line->is_full || (line->left > 0 && --line->left == 0);
 }
 
 static unsigned line_fill(void *context)
@@ -301,6 +303,8 @@ static int open_at(struct chain *chain, uint32_t n)
     return err;
 }
 
+static uint32_t ask_limit; /* of the source that setup makes; 0: the usual one */
+
 static int setup_with(void **state, bool unicast_images)
 {
     struct chain *chain = calloc(1, sizeof(*chain));
@@ -322,6 +326,7 @@ static int setup_with(void **state, bool unicast_images)
                                                .send = line_send(&chain->from_source),
                                                .item_limit = 100,
                                                .gap_log = 64,
+                                               .ask_limit = ask_limit,
                                                .unicast_images = unicast_images };
     assert_int_equal(rrmp_source_create(&config, &chain->source), MD_OK);
     for (uint32_t n = 0; n < SINKS; n++) {
@@ -1447,6 +1452,107 @@ static void a_list_that_is_lost_is_asked_for_again(void **state)
     assert_int_equal(chain->bound, 20);
 }
 
+/* Under a loss in each second all of the list comes, and its beginnings keep their distance. */
+static void a_list_comes_to_its_end_under_loss(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    pass(chain, 100 * MS);
+    assert_int_equal(rrmp_sink_stats(chain->sinks[1])->list_parts, 1);
+    for (int i = 0; i < 300; i++) { /* thirty seconds */
+        chain->log[0][0] = chain->log[1][0] = 0;
+        publish(chain, RRMP_UPDATE, "lost");
+        from_source(chain, ~0ull);
+        publish(chain, RRMP_UPDATE, "next");
+        pass(chain, 100 * MS);
+    }
+    uint64_t parts = rrmp_sink_stats(chain->sinks[1])->list_parts;
+    assert_in_range(parts, 4, 7); /* behind 1, 2, 4, 8, 16 s */
+    pass(chain, 40 * SEC);
+    assert_in_range(rrmp_sink_stats(chain->sinks[1])->list_parts, parts + 1, parts + 3);
+}
+
+/* The BIND for followers waits until the ring has room, and takes no number before. */
+static void a_bind_for_followers_waits_for_room(void **state)
+{
+    struct chain *chain = *state;
+
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    pass(chain, 100 * MS);
+    open_at(chain, 0);
+    chain->from_source.left = 1; /* the image, for the node of sink 0 alone */
+    settle(chain);
+    assert_string_equal(chain->log[0], "I=");
+    assert_true(chain->from_source.is_full);
+    assert_int_equal(chain->bound, 0);
+    chain->from_source.is_full = false;
+    pass(chain, 20 * MS);
+    assert_int_equal(chain->bound, 1);
+    pass(chain, 3 * SEC);
+    assert_int_equal(chain->bound, 1);
+    for (uint32_t n = 0; n < SINKS; n++)
+        assert_int_equal(rrmp_sink_stats(chain->sinks[n])->svc_seq_jumps, 0);
+}
+
+static uint32_t lists_asked(struct chain *chain)
+{
+    uint32_t count = 0;
+
+    for (size_t i = 0; i < chain->from_sink[1].count; i++)
+        count += chain->from_sink[1].sent[i].bytes[0] == RRMP_LISTREQ;
+    chain->from_sink[1].count = 0;
+    return count;
+}
+
+/* Who may not see lists is not to ask for ever and ever. */
+static void a_list_without_an_answer_is_asked_for_ever_more_seldom(void **state)
+{
+    struct chain *chain = *state;
+    uint32_t count = 0;
+
+    rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+    for (int i = 0; i < 6000; i++) { /* a minute */
+        chain->now_ns += 10 * MS;
+        rrmp_source_tick(chain->source, chain->now_ns, true);
+        source_take(chain);
+        from_source(chain, 0);
+        sinks_tick(chain);
+        count += lists_asked(chain);
+    }
+    assert_in_range(count, 5, 9);
+}
+
+/* Above half of what can wait at a source, consumers alone are let wait. */
+static void followers_leave_room_for_consumers(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = false;
+    for (uint32_t i = 0; i < 4; i++) { /* of 8 */
+        chain->key[chain->key_length - 1] = (uint8_t)('0' + i);
+        open_at(chain, 0);
+        settle(chain);
+    }
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    settle(chain);
+    assert_string_equal(chain->log[1], "!"); /* later */
+    chain->key[chain->key_length - 1] = 'Y';
+    open_at(chain, 0);
+    settle(chain);
+    assert_string_equal(chain->log[0], "");
+}
+
+static int setup_narrow(void **state)
+{
+    ask_limit = 8;
+    int err = setup(state);
+    ask_limit = 0;
+    return err;
+}
+
 /* ---- what is open at two instances ---- */
 
 /* The source of the chain is A; B is (2, 1). One consumer, (12, 1), asks both as it likes. */
@@ -1706,6 +1812,10 @@ int main(void)
         TEST(bound_items_are_listed_and_seen),
         TEST(bound_items_are_listed_again_behind_a_loss),
         TEST(a_list_that_is_lost_is_asked_for_again),
+        TEST(a_list_comes_to_its_end_under_loss),
+        TEST(a_bind_for_followers_waits_for_room),
+        TEST(a_list_without_an_answer_is_asked_for_ever_more_seldom),
+        cmocka_unit_test_setup_teardown(followers_leave_room_for_consumers, setup_narrow, teardown),
         TEST(a_follower_goes_where_the_item_goes),
         TEST(a_follower_forgives_who_binds_the_item),
         TEST(a_refusal_that_a_bind_overtakes_does_not_end_a_follower),
