@@ -10,7 +10,9 @@
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -36,7 +38,7 @@ struct disk {
     /* Of the thread: */
     struct rec_file *file;
     int fd; /* -1: no file could be begun */
-    uint64_t length, series, synced_ns;
+    uint64_t length, series, synced_ns, looked_ns;
     uint32_t part;
     int error;
     struct rec_file_stats counted; /* of this file, in stats */
@@ -240,27 +242,58 @@ static void write_chunk(struct disk *disk, const struct rec_chunk *chunk)
     count(disk, is_written ? NULL : chunk);
 }
 
+/* Each second; a file system that hangs must hold up this thread alone. Without the lock. */
+static void look_for_room(struct disk *disk)
+{
+    uint64_t now_ns = md_clock_mono_ns();
+    const char *slash = strrchr(disk->config.path, '/');
+    char folder[4096] = ".";
+    struct statvfs info;
+
+    if (now_ns - disk->looked_ns < MD_NS_PER_S)
+        return;
+    disk->looked_ns = now_ns;
+    if (slash)
+        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - disk->config.path + 1),
+                 disk->config.path);
+    uint64_t room = statvfs(folder, &info) == 0 ? (uint64_t)info.f_bavail * info.f_frsize : 0;
+    pthread_mutex_lock(&disk->lock);
+    disk->stats.free = room;
+    pthread_mutex_unlock(&disk->lock);
+}
+
+/* Under the lock. */
+static void wait_a_second(struct disk *disk)
+{
+    struct timespec until;
+
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec++;
+    (void)pthread_cond_timedwait(&disk->more, &disk->lock, &until);
+}
+
 static void *run(void *argument)
 {
     struct disk *disk = argument;
 
     md_thread_settled(&disk->thread);
-    pthread_mutex_lock(&disk->lock);
     for (;;) {
+        look_for_room(disk);
+        pthread_mutex_lock(&disk->lock);
         struct rec_chunk *chunk = pop(&disk->full);
-        if (!chunk && disk->is_over)
-            break;
-        if (!chunk) {
-            pthread_cond_wait(&disk->more, &disk->lock);
-            continue;
-        }
+        bool is_over = !chunk && disk->is_over;
+        if (!chunk && !is_over)
+            wait_a_second(disk);
         pthread_mutex_unlock(&disk->lock);
+        if (is_over)
+            return NULL;
+        if (!chunk)
+            continue;
         write_chunk(disk, chunk);
         pthread_mutex_lock(&disk->lock);
         push(&disk->empty, chunk);
+        pthread_mutex_unlock(&disk->lock);
     }
-    pthread_mutex_unlock(&disk->lock);
-    return NULL;
 }
 
 static bool make(struct disk *disk)
@@ -279,6 +312,7 @@ static bool make(struct disk *disk)
 bool disk_start(const struct disk_config *config, struct disk **out)
 {
     struct disk *disk = calloc(1, sizeof(*disk));
+    pthread_condattr_t monotonic;
 
     *out = disk;
     if (!disk)
@@ -289,7 +323,10 @@ bool disk_start(const struct disk_config *config, struct disk **out)
     disk->fd = -1;
     disk->series = md_clock_wall_ns();
     (void)pthread_mutex_init(&disk->lock, NULL);
-    (void)pthread_cond_init(&disk->more, NULL);
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_cond_init(&disk->more, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
     if (!make(disk)) {
         fprintf(stderr, "rmdsrec: no memory for %u chunks of 1 MiB\n", config->chunks);
         return false;

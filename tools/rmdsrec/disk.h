@@ -26,6 +26,7 @@ struct disk_stats {
     uint64_t files, bytes, file_bytes, chunks, records;
     uint64_t failed_chunks, failed_records;
     uint64_t waiting_max; /* chunks that waited at most */
+    uint64_t free;        /* bytes of the file system, of the last second; 0: nobody knows */
     uint64_t last_ns;     /* when a chunk was written last, since 1970; 0: none was */
     int error;            /* errno of the last failure, 0: the last write went well */
 };

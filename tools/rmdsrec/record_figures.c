@@ -3,7 +3,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/statvfs.h>
 
 #include "base/clock.h"
 #include "rec.h"
@@ -42,18 +41,6 @@ void recorder_figures(const struct recorder *recorder, struct recorder_figures *
     };
 }
 
-/* Of the folder that the file is in; 0: nobody knows. */
-static uint64_t disk_free(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    char folder[RECORD_PATH_MAX] = ".";
-    struct statvfs info;
-
-    if (slash)
-        snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path + 1), path);
-    return statvfs(folder, &info) == 0 ? (uint64_t)info.f_bavail * info.f_frsize : 0;
-}
-
 void recorder_show(struct recorder *recorder, uint64_t now_ns)
 {
     struct recorder_figures figures;
@@ -90,7 +77,7 @@ void recorder_show(struct recorder *recorder, uint64_t now_ns)
         .chunks_lost = disk.failed_chunks,
         .last_chunk_ns = disk.last_ns,
         .buffer_max = disk.waiting_max,
-        .disk_free = disk_free(recorder->path),
+        .disk_free = disk.free,
         .links_lost = recorder->feed.stats.lost_connections,
         .suspects = tap.suspects,
         .overruns = tap.overruns,
