@@ -175,7 +175,9 @@ struct rmds_item_request {
     rmds_item_fn *handle; /* called for each event */
     void *user;           /* handed to it */
     /* It has what others have open and keeps nothing open: where nobody has it (any more), it ends
-     * with RWF_CODE_NOT_FOUND. rrcpd allows that to who has the word `record` in attachAccess. */
+     * with RWF_CODE_NOT_FOUND. rrcpd allows that to who has the word `record` in attachAccess. An
+     * item is open once in an attachment, so one that is followed cannot be opened as a consumer
+     * there, nor the other way round (RWF_CODE_ALREADY_OPEN): close it first, or attach twice. */
     bool is_follower;
     struct rwf_bytes key; /* that of rmds_bound, in place of name, domain and quality; copied */
 };

@@ -415,6 +415,30 @@ static void a_follower_finds_nothing_that_nobody_has(void **state)
     assert_int_equal(rmds_item_open(world->backbone, &request, &item), RMDS_ERROR_RANGE);
 }
 
+static void an_item_that_is_followed_is_not_opened_beside(void **state)
+{
+    struct world *world = *state;
+    struct rmds_item_request request;
+    struct rmds_item *item;
+
+    world->follows = true;
+    other_says(world, RRMP_REQUEST, 1);
+    assert_int_equal(rmds_backbone_follow(world->backbone, "RDFD"), 0);
+    turns(world, 20);
+    assert_string_equal(world->log, "I");
+    rmds_item_request_init(&request, sizeof(request));
+    request.service = "RDFD";
+    request.name = "TRI";
+    request.handle = handle;
+    request.user = world;
+    assert_int_equal(rmds_item_open(world->backbone, &request, &item), 0);
+    turns(world, 20);
+    assert_string_equal(world->log, "IX"); /* as the header says; the other goes on */
+    publish(world, RRMP_UPDATE, 0, false);
+    turns(world, 2);
+    assert_string_equal(world->log, "IXU");
+}
+
 static void a_service_is_read(void **state)
 {
     struct world *world = *state;
@@ -463,6 +487,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(what_others_have_open_is_told_and_followed, setup,
                                         teardown),
         cmocka_unit_test_setup_teardown(a_follower_finds_nothing_that_nobody_has, setup, teardown),
+        cmocka_unit_test_setup_teardown(an_item_that_is_followed_is_not_opened_beside, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_service_is_read, setup, teardown),
         cmocka_unit_test_setup_teardown(a_dictionary_that_nobody_has_is_missing, setup, teardown),
     };
