@@ -8,6 +8,7 @@
 #include "base/cursor.h"
 #include "base/err.h"
 
+#include "sink_follow.h"
 #include "sink_mirror.h"
 
 #define MS          1000000ull

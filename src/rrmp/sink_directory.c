@@ -1,5 +1,6 @@
 /* sink_directory.c - which instance offers which service. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_follow.h"
 #include "sink_mirror.h"
 
 #include <stdlib.h>

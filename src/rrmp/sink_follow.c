@@ -1,6 +1,6 @@
 /* sink_follow.c - the items that others have open: listed, and seen in the stream. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_follow.h"
 
 #define SEC          1000000000ull
 #define AGAIN_NS     (1 * SEC)  /* a part that has not come is asked for again; doubled each time */

@@ -558,18 +558,6 @@ bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish
 uint32_t sink_wish_choose(const struct rrmp_sink *sink, const struct sink_wish *wish);
 uint32_t sink_link_choose(const struct rrmp_sink *sink, const struct sink_item *item);
 
-/* sink_follow.c */
-/* A list from its beginning, if the service is followed. */
-void sink_list_begin(struct rrmp_sink *sink, uint32_t link);
-void sink_listpart_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_listpart *part);
-void sink_follow_see(struct rrmp_sink *sink, uint32_t link, const struct rrmp_record *record);
-void sink_lists_tick(struct rrmp_sink *sink);
-/* Where it is, nobody has the item open (any more): it goes elsewhere, or ends. */
-void sink_follower_refused(struct rrmp_sink *sink, uint32_t item, const struct rrmp_refuse *refuse);
-/* Its source ends it there. Where it may be open elsewhere, BOUND follows. */
-void sink_follower_end(struct rrmp_sink *sink, uint32_t item, uint8_t state, uint8_t code,
-                       uint8_t type, struct rrmp_view message);
-
 /* sink_loss.c */
 void sink_link_lost(struct rrmp_sink *sink, uint32_t link, uint32_t first, uint32_t last);
 void sink_link_recover(struct rrmp_sink *sink, uint32_t link);

@@ -1,5 +1,6 @@
 /* sink_loss.c - what was lost: ask, judge, mend; and the digests that find disagreement. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_follow.h"
 #include "sink_impl.h"
 
 #include "base/cursor.h"

@@ -1,5 +1,6 @@
 /* sink_records.c - what instances send: the tick's path first, then the rest. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_follow.h"
 #include "sink_mirror.h"
 
 #include "base/cursor.h"
