@@ -700,6 +700,41 @@ static void a_file_that_was_not_ended_is_whole_up_to_its_last_chunk(void **state
     world_fini(&w);
 }
 
+/* Images that another file begins with. */
+static uint64_t images_of_another_file(struct world *w)
+{
+    struct rec_keeper_stats before, after;
+
+    rec_writer_flush(&w->writer, false);
+    rec_keeper_stats(w->keeper, &before);
+    rec_keeper_cut_file(w->keeper);
+    start_file(w);
+    rec_keeper_tick(w->keeper, now(w));
+    rec_keeper_stats(w->keeper, &after);
+    return after.images - before.images;
+}
+
+static void an_item_that_is_forgotten_is_in_no_further_file(void **state)
+{
+    struct world w;
+    struct rec_keeper_stats stats;
+    struct rec_key key;
+
+    (void)state;
+    world_init(&w, 12);
+    history(&w, 1000, NO_TROUBLE);
+    assert_true(images_of_another_file(&w) > 0);
+    rec_keeper_stats(w.keeper, &stats);
+    for (uint32_t i = 1; i <= stats.items; i++) {
+        assert_true(rec_keeper_key(w.keeper, i, &key));
+        rec_keeper_forget(w.keeper, i);
+        assert_int_equal(rec_keeper_item(w.keeper, &key), i); /* its number stays */
+    }
+    assert_false(rec_keeper_key(w.keeper, (uint32_t)stats.items + 1, &key));
+    assert_int_equal(images_of_another_file(&w), 0);
+    world_fini(&w);
+}
+
 static void another_file_has_every_image_of_its_beginning(void **state)
 {
     const struct cache_config config = { 0 };
@@ -815,6 +850,7 @@ int main(int argc, char **argv)
         cmocka_unit_test(images_come_before_too_much_has_to_be_read),
         cmocka_unit_test(what_is_intact_is_read_and_what_is_not_is_named),
         cmocka_unit_test(a_file_that_was_not_ended_is_whole_up_to_its_last_chunk),
+        cmocka_unit_test(an_item_that_is_forgotten_is_in_no_further_file),
         cmocka_unit_test(another_file_has_every_image_of_its_beginning),
         cmocka_unit_test(a_series_is_read_as_one_recording),
     };
