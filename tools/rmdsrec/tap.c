@@ -299,7 +299,8 @@ static void on_denied(void *owner, uint64_t count, const char *what)
 {
     struct tap *tap = owner;
 
-    tap->stats.denied += count;
+    tap->stats.denied += count > tap->denied_last ? count - tap->denied_last : count;
+    tap->denied_last = count; /* since it attached */
     snprintf(tap->stats.denied_why, sizeof(tap->stats.denied_why), "denied: %s", what);
     tap->denied_ns = md_clock_mono_ns();
     fprintf(stderr, PROGRAM ": rrcpd dropped %" PRIu64 " messages of ours: %s\n", count, what);

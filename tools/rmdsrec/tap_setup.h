@@ -48,7 +48,8 @@ struct tap {
     uint32_t parts;            /* of the one under way */
     bool has_directory;        /* a refresh was recorded */
     uint64_t too_many_told;
-    uint64_t denied_ns; /* last time */
+    uint64_t denied_last; /* what rrcpd said last */
+    uint64_t denied_ns;   /* and when */
     uint64_t overruns_told;
     char why_told[256];
     struct tap_stats stats;
