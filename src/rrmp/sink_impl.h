@@ -536,18 +536,6 @@ void sink_parked_check(struct rrmp_sink *sink);
 void sink_service_changed(struct rrmp_sink *sink, uint16_t service);
 /* Another instance has the service, too. */
 bool sink_link_has_other(const struct rrmp_sink *sink, uint32_t link);
-/* Where a state of many items comes from. */
-enum sink_said {
-    SINK_SAID,  /* the source */
-    SINK_STAYS, /* the source: suspect until the next image, whatever it says of a group */
-    SINK_LOST,  /* this engine, which has lost records, or the source */
-};
-
-/* One STATE for all items of the link (group RRMP_GROUP_NONE) or of one group there; NULL: there
- * are none. */
-struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group,
-                                       uint8_t state, uint8_t code, struct rrmp_view text,
-                                       enum sink_said said);
 
 /* sink_choice.c */
 struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_item *item);

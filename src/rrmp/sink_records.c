@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_follow.h"
 #include "sink_mirror.h"
+#include "sink_tell.h"
 
 #include "base/cursor.h"
 #include "base/err.h"

@@ -111,14 +111,14 @@ static void states(void)
 {
     {
         struct rrmp_svcstate *u = &record.u.svcstate;
-        *u = (struct rrmp_svcstate){ 10, 3, 2, 1, text("down") };
+        *u = (struct rrmp_svcstate){ 10, 3, 2, 1, false, text("down") };
         begin(RRMP_SVCSTATE, 0);
         NUMBER(state), NUMBER(code), NUMBER(service_state), NUMBER(has_status);
         print_view("text", u->text), end();
     }
     {
         struct rrmp_group *u = &record.u.group;
-        *u = (struct rrmp_group){ 500, 600, 10, 4, text("why") };
+        *u = (struct rrmp_group){ 500, 600, 10, 4, false, text("why") };
         begin(RRMP_GROUP, 0);
         NUMBER(group), NUMBER(merged_into), NUMBER(state), NUMBER(code);
         print_view("text", u->text), end();
