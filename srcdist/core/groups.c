@@ -120,6 +120,7 @@ void srcdist_groups_apply(struct srcdist_core *core, uint32_t provider, struct s
             .merged_into = RRMP_GROUP_NONE,
             .state = rwf_state_byte(group.status.stream_state, group.status.data_state),
             .code = group.status.code,
+            .stays = group.has_status && srcdist_state_ends_streams(&group.status),
             .text = srcdist_view(group.status.text),
         };
 

@@ -404,8 +404,11 @@ static int publish_status(struct srcdist_core *core, uint32_t item, const struct
     srcdist_delay_message(core, item, DELAY_STATUS, true, true, message);
     if (it->image)
         cache_apply(core->cache, &it->image, message);
-    if (msg.state.data_state != RWF_DATA_NO_CHANGE)
-        it->suspect_sent = msg.state.data_state == RWF_DATA_SUSPECT;
+    /* One that awaits its image goes on doing so, whatever the provider says ahead of it. */
+    if (msg.state.data_state == RWF_DATA_SUSPECT)
+        it->suspect_sent = true;
+    else if (msg.state.data_state != RWF_DATA_NO_CHANGE && it->state == SRCDIST_ITEM_OPEN)
+        it->suspect_sent = false;
     if (it->state == SRCDIST_ITEM_OPENING && it->is_counted) {
         /* A status frees the place in the window; the image is still due. */
         core->providers[it->provider].outstanding--;

@@ -129,10 +129,10 @@ static void a_service_that_made_room_at_p2ps_comes_back(void **state)
     pair_pass(&bed->pair, PATIENCE + PAIR_SEC);
     invent(bed, 700);
     pair_pass(&bed->pair, PAIR_SEC);
-    assert_string_equal(pair_heard(c, 5), "I!!!");
+    assert_string_equal(pair_heard(c, 5), "I!!");
     invent(bed, 900);
     pair_pass(&bed->pair, PAIR_SEC);
-    assert_string_equal(pair_heard(c, 5), "I!!!R");
+    assert_string_equal(pair_heard(c, 5), "I!!R");
     assert_int_equal(pair_stream(c, 5)->code, RWF_CODE_SOURCE_UNKNOWN);
     assert_int_equal(p2ps_core_stats(bed->pair.sink)->items_now, 0);
     assert_true(rrmp_sink_services_now(p2ps_core_sink(bed->pair.sink, 0)) <= 768);

@@ -277,6 +277,7 @@ static void on_link(void *owner, bool is_up)
 
     note_time(tap);
     if (is_up) {
+        tap->denied_last = 0; /* rrcpd counts from here */
         fprintf(stderr, PROGRAM ": attached to the backbone\n");
     } else {
         tap->feed->stats.lost_connections++;
