@@ -9,7 +9,7 @@ CIRCLES = {
     "src/rrmp": [
         ({"sink", "sink_directory", "sink_events", "sink_follow", "sink_images", "sink_items",
           "sink_loss", "sink_mirror", "sink_open", "sink_posts", "sink_queue", "sink_records",
-          "sink_resume"},
+          "sink_resume", "sink_tell"},
          "the sink is one state machine: an image may requeue, a refusal may close"),
         ({"source", "source_events", "source_gap", "source_items", "source_requests", "source_room"},
          "the source is one state machine"),

@@ -18,8 +18,8 @@ static uint32_t interval_ms(const struct p2ps_core *core, uint8_t pace)
 
 void p2ps_phases_start(struct p2ps_core *core)
 {
-    for (uint8_t pace = 0; pace <= core->config.pace_count; pace++) {
-        uint32_t lots = interval_ms(core, pace) / P2PS_LOT_MS;
+    for (unsigned pace = 0; pace <= core->config.pace_count; pace++) {
+        uint32_t lots = interval_ms(core, (uint8_t)pace) / P2PS_LOT_MS;
 
         core->pacing->phases[pace].lots = lots ? lots : 1;
     }
