@@ -56,8 +56,6 @@ struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, 
             sink_place_told(sink, n, state);
             if (said != SINK_SAID && item->had_image)
                 item->suspect_sent = true;
-            if (said == SINK_STAYS && item->state == RRMP_SINK_FILLING)
-                sink_work_take(sink, n)->image_stays = true;
             if (said != SINK_LOST && item->state == RRMP_SINK_FILLING)
                 hold_state(sink, n, link->instance, state, code, text);
         }

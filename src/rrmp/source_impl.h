@@ -375,6 +375,9 @@ uint8_t *source_open_room(struct rrmp_source *source, uint32_t number,
                           const struct backbone_target *target, uint8_t type, size_t header,
                           size_t length);
 uint32_t source_open_numbered(struct rrmp_source *source, uint16_t svc, uint32_t log_handle);
+/* Without an image. */
+struct rrmp_record source_bind_record(const struct rrmp_source *source,
+                                      const struct source_item *item);
 int source_bind_send(struct rrmp_source *source, const struct source_item *item,
                      struct rrmp_record *bind, size_t following);
 

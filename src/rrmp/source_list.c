@@ -62,14 +62,7 @@ void source_listreq(struct rrmp_source *source, uint64_t now_ns, uint32_t reques
  * False: there is no room for it, and it has taken no number: it is said later. */
 static bool bind_tell(struct rrmp_source *source, const struct source_item *item)
 {
-    struct rrmp_record bind = {
-        .header = { .type = RRMP_BIND },
-        .u.bind = { .handle = item->handle,
-                    .item_seq = item->item_seq,
-                    .key_hash = source_key_hash(source, item),
-                    .group = item->group,
-                    .key = source_key(source, item) },
-    };
+    struct rrmp_record bind = source_bind_record(source, item);
 
     return source->session == 0 ||
            source->now_ns >= source->services[item->svc].followed_until_ns ||

@@ -87,6 +87,19 @@ uint32_t source_open_numbered(struct rrmp_source *source, uint16_t svc, uint32_t
     return source->services[svc].svc_seq + 1;
 }
 
+struct rrmp_record source_bind_record(const struct rrmp_source *source,
+                                      const struct source_item *item)
+{
+    return (struct rrmp_record){
+        .header = { .type = RRMP_BIND },
+        .u.bind = { .handle = item->handle,
+                    .item_seq = item->item_seq,
+                    .key_hash = source_key_hash(source, item),
+                    .group = item->group,
+                    .key = source_key(source, item) },
+    };
+}
+
 /* A BIND goes out when what follows it has room, too: one for each time that it found none would
  * keep the ring full for ever. */
 int source_bind_send(struct rrmp_source *source, const struct source_item *item,

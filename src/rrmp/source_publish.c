@@ -12,14 +12,8 @@ static int bind_for_status(struct rrmp_source *source, uint32_t number, size_t f
 
     if (item->handle == RRMP_HANDLE_NONE && !source_handle_take(source, source->now_ns, number))
         return MD_ERR_STATE;
-    struct rrmp_record record = {
-        .header = { .type = RRMP_BIND },
-        .u.bind = { .handle = item->handle,
-                    .item_seq = item->item_seq,
-                    .key_hash = source_key_hash(source, item),
-                    .group = item->group,
-                    .key = source_key(source, item) },
-    };
+    struct rrmp_record record = source_bind_record(source, item);
+
     return source_bind_send(source, item, &record, following);
 }
 
