@@ -221,7 +221,7 @@ static void give(struct chain *chain, struct line *line, size_t i, uint64_t sess
     }
 }
 
-/* What stands in a line, which is empty afterwards; the caller frees it. NULL: nothing. */
+/* The line is emptied; its records are the caller's to free. NULL: it had none. */
 static struct line *take(struct line *line)
 {
     struct line *copy;
@@ -1507,7 +1507,7 @@ static uint32_t lists_asked(struct chain *chain)
     return count;
 }
 
-/* Who may not see lists is not to ask for ever and ever. */
+/* A requester that may not see lists asks less and less often. */
 static void a_list_without_an_answer_is_asked_for_ever_more_seldom(void **state)
 {
     struct chain *chain = *state;

@@ -48,7 +48,7 @@ void recorder_figures(const struct recorder *recorder, struct recorder_figures *
 void recorder_stop(struct recorder *recorder);
 /* Shows its figures to who looks at them. */
 void recorder_show(struct recorder *recorder, uint64_t now_ns);
-/* What it has counted, on standard output; an enum exit_code. */
+/* Prints the counts of a recorder that has ended; the result is an enum exit_code. */
 int record_report(struct recorder *recorder, uint64_t cpu_ns);
 
 #endif
