@@ -67,14 +67,14 @@ static inline uint64_t p2ps_ceiling_queue(const struct p2ps_ceiling *ceiling)
     return bytes < CEILING_QUEUE_MIN ? CEILING_QUEUE_MIN : bytes;
 }
 
-/* How full an output with `queued` bytes is, in percent, if it is `percent` by itself. */
-static inline unsigned p2ps_ceiling_fill(const struct p2ps_ceiling *ceiling, uint64_t queued,
-                                         unsigned percent)
+/* How full an output with `queued` bytes is, in percent, if it is `percent` by itself and `full` of
+ * them are a full one, too. */
+static inline unsigned p2ps_output_fill(uint64_t queued, uint64_t full, unsigned percent)
 {
-    if (ceiling->rate == 0)
+    if (full == UINT64_MAX)
         return percent;
-    uint64_t of_rate = queued * 100 / p2ps_ceiling_queue(ceiling);
-    return of_rate > percent ? (of_rate > 100 ? 100 : (unsigned)of_rate) : percent;
+    uint64_t of_full = queued * 100 / full;
+    return of_full > percent ? (of_full > 100 ? 100 : (unsigned)of_full) : percent;
 }
 
 #endif

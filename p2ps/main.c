@@ -209,6 +209,7 @@ static int create_workers(struct p2ps *p2ps)
         .core = core_config(p2ps),
         .channel = channel_config(&p2ps->daemon),
         .busy_poll_ns = md_conf_time_ns(daemon, "busyPoll"),
+        .output_time_ns = md_conf_time_ns(daemon, "maxOutputTime"),
         .names = p2ps->names,
         .user_from = (enum net_identity)md_conf_word(daemon, "tlsUserFrom"),
         .login_timeout_ns = md_conf_time_ns(daemon, "loginTimeout"),

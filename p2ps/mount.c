@@ -297,6 +297,16 @@ bool p2ps_mount_has_ceiling(const void *self)
     return ((const struct p2ps_mount *)self)->ceiling.rate != 0;
 }
 
+uint64_t p2ps_mount_full(const struct p2ps_mount *mount, const char **why)
+{
+    uint64_t of_rate = p2ps_ceiling_queue(&mount->ceiling);
+    uint64_t of_time = p2ps_taking_queue(&mount->taking, mount->worker->config.output_time_ns);
+
+    *why =
+        of_rate < of_time ? "bytes of output for outputRate" : "bytes of output for maxOutputTime";
+    return of_rate < of_time ? of_rate : of_time;
+}
+
 /* All has gone out. A peer with input of which we have not read would lose our last words if we
  * closed at once: it is given time to end the connection itself. */
 static void finish(struct p2ps_mount *mount, uint64_t now_ns)
@@ -317,7 +327,7 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
 {
     struct md_slice slices[SLICES_MAX];
     uint64_t now_ns = md_loop_now(mount->worker->loop);
-    size_t count;
+    size_t count, sent = 0;
 
     if (mount->is_dead)
         return;
@@ -343,9 +353,11 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         }
         mount->protocol->sent(mount, now_ns, (size_t)taken);
         p2ps_ceiling_spend(&mount->ceiling, offered, (size_t)taken);
+        sent += (size_t)taken;
         if ((size_t)taken < offered)
             break;
     }
+    p2ps_taking_note(&mount->taking, sent, count > 0, now_ns);
     if (mount->is_leaving && !mount->protocol->has_output(mount))
         mount->protocol->close(mount, true);
     if (mount->protocol->is_finished(mount))

@@ -9,6 +9,7 @@
 #include "core.h"
 #include "netio/stream.h"
 #include "rssl/channel.h"
+#include "taking.h"
 
 struct p2ps_mount;
 struct p2ps_worker;
@@ -62,17 +63,18 @@ struct p2ps_mount {
     struct p2ps_party *host;               /* where it is counted; NULL: nowhere */
     struct p2ps_party *holders[MD_SHARES]; /* its address and its user, as long as it lives */
     struct md_loop_fd *watch;              /* NULL: poll-driven */
-    uint8_t *held;                  /* input that waits for the consumer's turn; NULL: none */
-    uint32_t client;                /* of the core, UINT32_MAX before the handshake is done */
-    bool is_refused;                /* it waits for the words that say why */
-    bool is_dead;                   /* to be freed at the end of the turn */
-    bool is_closing;                /* what is queued still goes out */
-    bool is_leaving;                /* p2ps stops: the same, however long it has time */
-    bool is_lingering;              /* all has gone out; the peer's end is awaited */
-    bool is_choked;                 /* answers fill its output: until it reads, its input waits */
-    bool is_slow;                   /* as last logged: above outputThresholdBreach */
-    uint64_t since_ns;              /* connected */
-    struct p2ps_ceiling ceiling;    /* outputRate of its user */
+    uint8_t *held;               /* input that waits for the consumer's turn; NULL: none */
+    uint32_t client;             /* of the core, UINT32_MAX before the handshake is done */
+    bool is_refused;             /* it waits for the words that say why */
+    bool is_dead;                /* to be freed at the end of the turn */
+    bool is_closing;             /* what is queued still goes out */
+    bool is_leaving;             /* p2ps stops: the same, however long it has time */
+    bool is_lingering;           /* all has gone out; the peer's end is awaited */
+    bool is_choked;              /* answers fill its output: until it reads, its input waits */
+    bool is_slow;                /* as last logged: above outputThresholdBreach */
+    uint64_t since_ns;           /* connected */
+    struct p2ps_ceiling ceiling; /* outputRate of its user */
+    struct p2ps_taking taking;
     struct p2ps_mount *paced_next;  /* of those that wait for their ceiling */
     struct p2ps_mount **paced_link; /* NULL: it does not wait */
     uint64_t closing_until_ns;
@@ -129,6 +131,9 @@ const char *p2ps_mount_label(const struct p2ps_mount *mount);
 /* For the certificate() of a front. */
 const char *p2ps_mount_certificate(const void *mount, uint64_t *expires_s);
 const char *p2ps_mount_serial(const void *mount);
+/* So many queued bytes are a full output, by outputRate or maxOutputTime; UINT64_MAX: no number of
+ * them. *why: the unit of them. */
+uint64_t p2ps_mount_full(const struct p2ps_mount *mount, const char **why);
 /* For the has_ceiling() of a front. */
 bool p2ps_mount_has_ceiling(const void *mount);
 /* For the resume() of a front: the next request that waits, or the socket is read again. */

@@ -189,21 +189,23 @@ static unsigned fill(const void *self)
 {
     const struct p2ps_mount *mount = self;
     const struct rssl_outq *outq = outq_of(self);
+    const char *why;
 
-    return p2ps_ceiling_fill(&mount->ceiling, outq->queued_bytes,
-                             rssl_outq_depth(outq) * 100 / outq->config.max_buffers);
+    return p2ps_output_fill(outq->queued_bytes, p2ps_mount_full(mount, &why),
+                            rssl_outq_depth(outq) * 100 / outq->config.max_buffers);
 }
 
 static const char *queue(const void *self, uint64_t *used, uint64_t *max)
 {
     const struct p2ps_mount *mount = self;
     const struct rssl_outq *outq = outq_of(self);
+    unsigned of_buffers = rssl_outq_depth(outq) * 100 / outq->config.max_buffers;
+    const char *why;
 
-    if (p2ps_ceiling_fill(&mount->ceiling, outq->queued_bytes, 0) > 0) {
-        *used = outq->queued_bytes;
-        *max = p2ps_ceiling_queue(&mount->ceiling);
-        return "bytes of output for outputRate";
-    }
+    *used = outq->queued_bytes;
+    *max = p2ps_mount_full(mount, &why);
+    if (p2ps_output_fill(*used, *max, of_buffers) > of_buffers)
+        return why;
     *used = rssl_outq_depth(outq);
     *max = outq->config.max_buffers;
     return "output buffers";

@@ -44,6 +44,7 @@ struct p2ps_worker_config {
     struct rssl_config channel;
     struct rssl_pool_config pool;
     uint64_t busy_poll_ns;
+    uint64_t output_time_ns;  /* maxOutputTime, 0: none */
     uint64_t stats_window_ns; /* of the rates of each mount */
     struct p2ps_ws_config ws;
     struct p2ps_names *names;    /* NULL: clients are known by their addresses only */

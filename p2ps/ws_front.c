@@ -296,22 +296,25 @@ static unsigned fill(const void *self)
     const struct p2ps_mount *mount = self;
     const struct ws_conn *conn = mount->ws->conn;
 
-    return p2ps_ceiling_fill(&mount->ceiling, ws_queued(conn),
-                             (unsigned)((uint64_t)ws_queued(conn) * 100 / ws_queue_max(conn)));
+    const char *why;
+
+    return p2ps_output_fill(ws_queued(conn), p2ps_mount_full(mount, &why),
+                            (unsigned)((uint64_t)ws_queued(conn) * 100 / ws_queue_max(conn)));
 }
 
 static const char *queue(const void *self, uint64_t *used, uint64_t *max)
 {
     const struct p2ps_mount *mount = self;
     const struct ws_conn *conn = mount->ws->conn;
-    uint64_t queue_max = p2ps_ceiling_queue(&mount->ceiling);
+    const char *why;
+    uint64_t full = p2ps_mount_full(mount, &why);
 
     *used = ws_queued(conn);
     *max = ws_queue_max(conn);
-    if (queue_max >= *max)
+    if (full >= *max)
         return "bytes of output";
-    *max = queue_max;
-    return "bytes of output for outputRate";
+    *max = full;
+    return why;
 }
 
 static void close_mount(void *self, const char *reason)

@@ -23,7 +23,7 @@ static const struct {
       "rsslPort portList allowRSSLConnections allowSSLConnections allowCompMode compressionType "
       "maxMounts itemLimit itemLimitPerMount aggregateItemLimit hashTableSize enableCache "
       "guaranteedOutputBuffers maxOutputBuffers poolSize numInputBuffers maxFragmentSize "
-      "outputThresholdBreach outputThresholdOK slowTime slowTimeout conflateMax tradeBacklog "
+      "outputThresholdBreach outputThresholdOK slowTime maxOutputTime slowTimeout conflateMax tradeBacklog "
       "slowBacklog timedWrites flushInterval "
       "tcpNoDelay tcpSendBufSize tcpRecvBufSize rsslMsgPacking sslMsgPacking pingInterval "
       "disableHostLookup minimumOpenWindow rrmpProtocols sessionStatsWindow writeThreadCpu "

@@ -35,7 +35,7 @@ static void without_a_rate_everything_goes_out(void **state)
     assert_true(p2ps_ceiling_room(&ceiling, 5 * S) == SIZE_MAX);
     p2ps_ceiling_spend(&ceiling, 1000000, 1000000);
     assert_true(p2ps_ceiling_room(&ceiling, 5 * S) == SIZE_MAX);
-    assert_int_equal(p2ps_ceiling_fill(&ceiling, 1000000, 12), 12);
+    assert_int_equal(p2ps_output_fill(1000000, p2ps_ceiling_queue(&ceiling), 12), 12);
 }
 
 static void the_rate_is_used_and_kept_at_any_pace_of_writes(void **state)
@@ -102,11 +102,11 @@ static void the_queue_is_full_at_a_share_of_a_second(void **state)
 
     (void)state;
     p2ps_ceiling_set(&ceiling, 1000000, S);
-    assert_int_equal(p2ps_ceiling_fill(&ceiling, 100000, 0), 50);
-    assert_int_equal(p2ps_ceiling_fill(&ceiling, 100000, 70), 70);
-    assert_int_equal(p2ps_ceiling_fill(&ceiling, 900000, 0), 100);
+    assert_int_equal(p2ps_output_fill(100000, p2ps_ceiling_queue(&ceiling), 0), 50);
+    assert_int_equal(p2ps_output_fill(100000, p2ps_ceiling_queue(&ceiling), 70), 70);
+    assert_int_equal(p2ps_output_fill(900000, p2ps_ceiling_queue(&ceiling), 0), 100);
     p2ps_ceiling_set(&ceiling, CEILING_RATE_MIN, S);
-    assert_int_equal(p2ps_ceiling_fill(&ceiling, CEILING_QUEUE_MIN / 2, 0), 50);
+    assert_int_equal(p2ps_output_fill(CEILING_QUEUE_MIN / 2, p2ps_ceiling_queue(&ceiling), 0), 50);
 }
 
 int main(void)
