@@ -266,6 +266,7 @@ class Chain:
         self.folder = tempfile.mkdtemp(prefix="rmds-bench.")
         atexit.register(self.close)
         self.publisher = None
+        self.client_started = 0  # on the clock of time.monotonic()
         self.lines = [f"*p2ps*rsslPort : {SINK_PORT}", "*transmissionBus*serverPort : 0", *lines]
         self.conf = os.path.join(self.folder, "bench.cnf")
         with open(os.path.join(ROOT, "conf", conf), encoding="utf-8") as file:
@@ -361,10 +362,10 @@ class Chain:
         result["troubles"] = troubles(result, wanted, {k: after[k] - before[k] for k in after})
         return result
 
-    def client(self, items, seconds, *words, prefix=(), stops=True):
+    def client(self, items, seconds, *words, prefix=(), stops=True, opened=None):
         """Run rmdstestclient; its result, its exit code, and the CPU of everyone. When its
         measurement is over the publisher is stopped, if it `stops`, and what each item has had is
-        compared with what arrived."""
+        compared with what arrived. `opened()` is called when all items are open."""
         out = os.path.join(self.folder, "client.json")
         for path in (out, self.counts):
             if os.path.exists(path):
@@ -379,10 +380,11 @@ class Chain:
                  *self.client_words, *map(str, words)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
             text=True) as run:
+            self.client_started = time.monotonic()
             killer = threading.Timer(seconds + 180, run.kill)
             killer.start()
             try:
-                lines, looks = self.follow(run, stops)
+                lines, looks = self.follow(run, stops, opened)
                 complaints = run.stderr.read()
                 run.wait()
             except BaseException:
@@ -400,7 +402,7 @@ class Chain:
         return {**result, "exit_code": run.returncode, "complaints": complaints.splitlines()[:10],
                 "cpu": cpu_between(looks), "steal_pct": steal.pct()}
 
-    def follow(self, run, stops):
+    def follow(self, run, stops, opened):
         """What it prints; and looks at the clock and everyone's CPU when all items are open, and
         when it has measured: then the publisher is stopped."""
         pids, lines, looks = {**self.pids(), "rmdstestclient": run.pid}, [], []
@@ -410,6 +412,8 @@ class Chain:
             if " items open on " in line or is_measured:
                 looks.append((time.monotonic(),
                               {name: cpu_seconds(pid) for name, pid in pids.items()}))
+            if opened and " items open on " in line:
+                opened()
             if is_measured and stops:
                 self.quiet()
         return lines, looks

@@ -121,6 +121,13 @@ def conflation(found, _):
                      wrong="; ".join(dict.fromkeys(row["wrong"])))
 
 
+def overload(found, limits):
+    for row in found["rows"]:
+        yield figure(f"worst consumer behind, {row['overload']:,}/s where {row['rate']:,}/s hold",
+                     row["worst_s"], "s", limits.LAG_MAX_S, wrong="; ".join(row["wrong"]),
+                     steal_pct=row["steal_pct"])
+
+
 def works(found, _):
     """Benchmarks of an engine alone: a name, and what has to be, in one of three spellings."""
     for row in found["rows"]:

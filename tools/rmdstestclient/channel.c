@@ -45,6 +45,7 @@ int channel_dial(struct conn *conn, uint32_t attempt, const struct link_ops *ops
     struct client_dial to = {
         .transport = tc->wire.transport,
         .options = { .nodelay = true,
+                     .recv_buffer = tc->options.receive_buffer,
                      .tls = tc->wire.tls,
                      .attempt = attempt / hosts,
                      .is_plain = tc->wire.is_plain },

@@ -24,7 +24,7 @@ struct words {
     struct wire_words wire;
     const char *chain, *story, *post_fields;
     const char *list, *domain_list, *names, *domain, *decode, *window, *lmfile, *read_factor,
-        *trace;
+        *receive_buffer, *trace;
     const char *interval, *minutes, *log_file;
     struct md_option_list logs; /* levels, files */
     const char *view, *view_names, *batch, *post, *secs, *conns, *cpu, *fifo, *discard, *timeout,
@@ -120,6 +120,8 @@ static int understand_numbers(const struct words *w, struct tc_options *o)
         return usage("-d is 0 to 3", w->decode);
     if (!parse_uint(w->window, 1, 1000000, &o->window))
         return usage("-o is the number of requests under way, 1 to 1000000", w->window);
+    if (!parse_uint(w->receive_buffer, 0, 1u << 30, &o->receive_buffer))
+        return usage("-rcvbuf is a number of bytes, 0 to 1 GiB", w->receive_buffer);
     if (!parse_uint(w->read_factor, 0, 1000, &o->read_factor))
         return usage("-rf is the number of reads at once, 0 to 1000", w->read_factor);
     if (!parse_uint(w->batch, 0, 4000, &o->batch))
@@ -567,6 +569,8 @@ int main(int argc, char **argv)
         { "rrt", NULL, MD_OPTION_FLAG, &w.rtt, NULL },
         { "tss", NULL, MD_OPTION_FLAG, &w.time_stats, "ignored, for compatibility" },
         { "rf", "N", MD_OPTION_STRING, &w.read_factor, "reads at once (12)" },
+        { "rcvbuf", "BYTES", MD_OPTION_STRING, &w.receive_buffer,
+          "receive buffer of each connection, as SysRecvBufSize of EMA (0: the kernel's)" },
         { "slow", "US", MD_OPTION_STRING, &w.slow,
           "pause after each batch, to be a slow consumer" },
         { "cpu", "LIST", MD_OPTION_STRING, &w.cpu, "CPUs to run on" },

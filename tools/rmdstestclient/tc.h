@@ -147,7 +147,7 @@ struct tc_options {
     const char *hosts[HOSTS_MAX];
     uint16_t ports[HOSTS_MAX];
     size_t host_count;
-    unsigned decode, log, window, read_factor, batch, conns;
+    unsigned decode, log, window, read_factor, receive_buffer, batch, conns;
     double interval_s, secs, discard_s, drain_s, timeout_s, post_rate, want_rate;
     unsigned slow_us;
     bool times, seqcheck, pages, exit_when_open, snapshot, split, rtt, nodelay, commands,
