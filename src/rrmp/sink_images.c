@@ -1,6 +1,7 @@
 /* sink_images.c - images and bindings: from the first part to being in step. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_mirror.h"
+#include "sink_tell.h"
 
 #include <string.h>
 
@@ -70,7 +71,7 @@ static void image_complete(struct rrmp_sink *sink, uint32_t number)
     sink_timer_cancel(sink, number);
     sink_window_leave(sink, item);
     sink_item_set_state(sink, number, RRMP_SINK_LIVE);
-    item->suspect_sent = work->image_stays;
+    item->suspect_sent = work->image_stays || work->stays_behind;
     item->is_multicast = sink->config.prefers_multicast;
     item->wants_image = item->wants_more;
     item->wants_more = false;
@@ -253,9 +254,7 @@ static void bind_filling(struct rrmp_sink *sink, uint32_t instance, uint32_t num
     if (!sink_item_map(sink, number, bind->handle, bind->item_seq, SLOT_HOLD))
         return;
     struct sink_work *work = sink_work_take(sink, number);
-    work->tag = bind->tag;
-    work->part = 0;
-    work->is_replay = false;
+    sink_image_begin(work, bind->tag);
     item->image_to = RRMP_SINK_TO_WAIT | RRMP_SINK_TO_STEP;
     sink_item_set_state(sink, number, RRMP_SINK_FILLING);
     sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
@@ -283,8 +282,7 @@ void sink_bind_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
                 !is_ahead) {
                 sink_held_free(sink, item);
                 struct sink_work *work = sink_work_take(sink, number);
-                work->tag = bind->tag;
-                work->part = 0;
+                sink_image_begin(work, bind->tag);
                 item->image_to = RRMP_SINK_TO_WAIT;
                 slot->bits |= SLOT_HOLD;
                 early_play(sink, instance, number);
@@ -411,7 +409,7 @@ static void own_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_imag
         return;
     if (image->flags & RRMP_IMAGE_FIRST) {
         item->is_image_open = true;
-        sink_work_take(sink, number)->part = 0;
+        sink_image_begin(sink_work_take(sink, number), 0);
     }
     struct sink_slot *slot = slot_of(sink, item);
     if (slot && !(image->flags & RRMP_IMAGE_SOLICITED))
@@ -491,7 +489,7 @@ static void first_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_im
             sink_queue_remove(sink, number); /* its rest is waited for; the timer asks again */
     }
     item->is_image_open = true;
-    sink_work_take(sink, number)->tag = image->tag;
+    sink_image_begin(sink_work_take(sink, number), image->tag);
     item->image_to = to & 3u;
     item->wants_more = false;
     part_deliver(sink, number, image, to);

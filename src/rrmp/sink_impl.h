@@ -101,6 +101,7 @@ struct sink_work {
     uint16_t part;           /* next one of the image under way */
     uint8_t tries;           /* REQUESTs without answer at this instance */
     bool image_stays;        /* the image under way is suspect until the next */
+    bool stays_behind;       /* told suspect behind where it stands: it does not end that */
     bool is_replay;          /* what is under way is no image, but goes on where we were */
     bool is_bound_since;     /* a follower: its instance bound it after it was asked */
     uint8_t refusals;        /* a follower: since its last image, or since it was bound anywhere */

@@ -66,8 +66,10 @@ static void status_take(struct rrmp_sink *sink, struct sink_slot *slot, uint8_t 
             sink_item_end(sink, number, RRMP_STATE_CLOSED, RRMP_CODE_NONE, RRMP_STATUS, message);
         return;
     }
-    if (flags & RRMP_FLAG_STAYS)
+    if (flags & RRMP_FLAG_STAYS) {
         item->suspect_sent = true;
+        sink_stays_behind(sink, number);
+    }
     if (item->state == RRMP_SINK_ASKED)
         sink_window_leave(sink, item); /* a status is an answer too */
     if (slot->bits & SLOT_HOLD) {

@@ -1,6 +1,7 @@
 /* sink_resume.c - a mirror goes on where another source was, and consumers do not notice. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_mirror.h"
+#include "sink_tell.h"
 
 /*
  * Of items whose source and standby say that their providers' numbers are equal the sink knows the
@@ -288,7 +289,8 @@ static void replay_complete(struct rrmp_sink *sink, uint32_t number)
     /* First: what was held meanwhile may make it suspect again. */
     if (item->suspect_sent || place->is_doubted)
         sink_item_tell(sink, number, RRMP_STATE_OPEN_OK, RRMP_CODE_FAILOVER_COMPLETED, none);
-    item->suspect_sent = place->is_doubted = false;
+    item->suspect_sent = work->stays_behind;
+    place->is_doubted = false;
     sink_place_pass_chain(sink, number, &work->held);
     sink_chain_put_event(sink, &work->held);
     sink_timer_cancel(sink, number);
@@ -338,8 +340,7 @@ void sink_replay_bind(struct rrmp_sink *sink, uint32_t instance, uint32_t number
     if (!sink_item_map(sink, number, bind->handle, bind->item_seq, SLOT_HOLD))
         return;
     struct sink_work *work = sink_work_take(sink, number);
-    work->tag = bind->tag;
-    work->part = 0;
+    sink_image_begin(work, bind->tag);
     work->is_replay = true;
     item->image_to = RRMP_SINK_TO_STEP;
     sink_item_set_state(sink, number, RRMP_SINK_FILLING);

@@ -13,12 +13,25 @@ static bool is_left_out(const struct sink_item *item, uint8_t state)
     return item->is_resuming && item->state == RRMP_SINK_LIVE;
 }
 
-/* A state that came while parts of an image are held stands behind them. */
+void sink_stays_behind(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_item *item = sink_item_at(sink, number);
+
+    if (!item->is_image_open && sink_work_of(sink, item)->tag == 0)
+        return;
+    sink_work_take(sink, number)->stays_behind = true;
+    item->suspect_sent = true;
+}
+
+/* A state that came behind the BIND of an image by unicast stands behind its parts. */
 static void hold_state(struct rrmp_sink *sink, uint32_t number, uint32_t instance, uint8_t state,
                        uint8_t code, struct rrmp_view text)
 {
     const struct sink_item *item = sink_item_at(sink, number);
-    const struct sink_work *work = sink_work_of(sink, item);
+    const struct sink_slot *slot =
+        item->handle == RRMP_HANDLE_NONE
+            ? NULL
+            : sink_slot_find(sink, sink_instance_at(sink, instance), item->handle);
     struct rrmp_sink_event event = { .kind = RRMP_SINK_STATE,
                                      .scope = RRMP_SINK_SCOPE_ITEM,
                                      .state = state,
@@ -29,7 +42,7 @@ static void hold_state(struct rrmp_sink *sink, uint32_t number, uint32_t instanc
                                      .item = number,
                                      .user = item->user };
 
-    if (work->tag != 0 && !(work->held.count == 0 && item->is_image_open))
+    if (slot && slot->bits & SLOT_HOLD)
         sink_hold(sink, number, &event, text);
 }
 
@@ -56,7 +69,9 @@ struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t number, 
             sink_place_told(sink, n, state);
             if (said != SINK_SAID && item->had_image)
                 item->suspect_sent = true;
-            if (said != SINK_LOST && item->state == RRMP_SINK_FILLING)
+            if (said == SINK_STAYS)
+                sink_stays_behind(sink, n);
+            if (said != SINK_LOST)
                 hold_state(sink, n, link->instance, state, code, text);
         }
     }

@@ -17,5 +17,16 @@ enum sink_said {
 struct rrmp_sink_event *sink_link_tell(struct rrmp_sink *sink, uint32_t link, uint16_t group,
                                        uint8_t state, uint8_t code, struct rrmp_view text,
                                        enum sink_said said);
+/* It is suspect until its next image. One that is under way stands before that. */
+void sink_stays_behind(struct rrmp_sink *sink, uint32_t item);
+
+/* An image, or a replay, is under way from here on; what was said before stands before it. */
+static inline void sink_image_begin(struct sink_work *work, uint32_t tag)
+{
+    work->tag = tag;
+    work->part = 0;
+    work->is_replay = false;
+    work->stays_behind = false;
+}
 
 #endif

@@ -949,6 +949,133 @@ static void a_state_is_about_the_items_of_its_group_where_it_merges_it_too(void 
     assert_int_equal(chain->told[0], 3);
 }
 
+static void group_stays(struct chain *chain)
+{
+    const struct rrmp_group said = { .merged_into = RRMP_GROUP_NONE, .state = 10, .stays = true };
+
+    assert_int_equal(rrmp_source_group_status(chain->source, chain->svc, &said), 0);
+}
+
+static void group_is_well(struct chain *chain)
+{
+    const struct rrmp_group said = { .merged_into = RRMP_GROUP_NONE, .state = 9 };
+
+    assert_int_equal(rrmp_source_group_status(chain->source, chain->svc, &said), 0);
+    settle(chain);
+}
+
+static bool is_suspect(struct chain *chain, uint32_t n)
+{
+    struct rrmp_sink_item info;
+
+    assert_true(rrmp_sink_item_info(chain->sinks[n], chain->item[n], &info));
+    return info.suspect_sent;
+}
+
+static void an_item_stays_suspect_behind_an_image_from_before(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    from_sinks(chain);
+    group_stays(chain);
+    struct line *line = take(&chain->from_source);
+    assert_int_equal(line->count, 3);
+    give(chain, line, 0, 1); /* BIND */
+    give(chain, line, 2, 1); /* GROUP */
+    group_is_well(chain);
+    assert_string_equal(chain->log[0], "!");
+    give(chain, line, 1, 1); /* the image */
+    free(line);
+    assert_string_equal(chain->log[0], "!I!=");
+    assert_true(is_suspect(chain, 0));
+    group_is_well(chain);
+    assert_int_equal(chain->told[0], 1);
+    image(chain, false);
+    settle(chain);
+    assert_false(is_suspect(chain, 0));
+    group_is_well(chain);
+    assert_int_equal(chain->told[0], 2);
+}
+
+static void an_item_is_well_with_an_image_from_behind(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    from_sinks(chain);
+    group_stays(chain);
+    struct line *line = take(&chain->from_source);
+    give(chain, line, 0, 1); /* BIND */
+    give(chain, line, 2, 1); /* GROUP; its image does not come */
+    free(line);
+    pass(chain, 6 * SEC);
+    assert_int_equal(state_of(chain, 0), RRMP_SINK_LIVE);
+    assert_false(is_suspect(chain, 0));
+}
+
+static void who_is_in_step_stays_suspect_behind_the_image_of_others(void **state)
+{
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_sink_item_want_image(chain->sinks[0], chain->now_ns, chain->item[0]);
+    sinks_tick(chain);
+    from_sinks(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    group_stays(chain);
+    struct line *line = take(&chain->from_source);
+    assert_int_equal(line->count, 4);
+    give(chain, line, 0, 1); /* BIND */
+    give(chain, line, 2, 1); /* UPDATE */
+    give(chain, line, 3, 1); /* GROUP */
+    assert_string_equal(chain->log[0], "I=U!");
+    give(chain, line, 1, 1); /* the image, and behind it the update and the state */
+    free(line);
+    assert_string_equal(chain->log[0], "I=U!IU!=");
+    assert_true(is_suspect(chain, 0));
+    group_is_well(chain);
+    assert_int_equal(chain->told[0], 1);
+}
+
+static void part_is(struct chain *chain, bool is_first)
+{
+    const struct rrmp_part part = { .is_first = is_first,
+                                    .is_last = !is_first,
+                                    .is_cached = true,
+                                    .is_solicited = true,
+                                    .state = 9 };
+    uint8_t *room;
+
+    assert_int_equal(
+        rrmp_source_image_begin(chain->source, chain->now_ns, chain->wanted, &part, 4, &room),
+        MD_OK);
+    memcpy(room, "part", 4);
+    rrmp_source_publish_commit(chain->source, 4);
+}
+
+static void a_state_between_the_parts_of_an_image_stands_behind_it(void **state)
+{
+    struct chain *chain = *state;
+
+    chain->answers = false;
+    open_at(chain, 0);
+    from_sinks(chain);
+    part_is(chain, true);
+    part_is(chain, false);
+    group_stays(chain);
+    struct line *line = take(&chain->from_source);
+    assert_int_equal(line->count, 4);
+    give(chain, line, 0, 1); /* BIND */
+    give(chain, line, 1, 1); /* the first part */
+    give(chain, line, 3, 1); /* GROUP */
+    give(chain, line, 2, 1); /* the last part */
+    free(line);
+    assert_string_equal(chain->log[0], "I!I!=");
+    assert_true(is_suspect(chain, 0));
+}
+
 static void a_status_may_take_its_item_to_another_group(void **state)
 {
     struct chain *chain = *state;
@@ -1835,6 +1962,14 @@ int main(void)
         TEST(a_preempted_item_waits_for_the_source_that_had_it),
         TEST(what_waits_where_its_service_is_down_goes_to_who_comes_with_it),
         TEST(that_a_service_is_up_keeps_its_place_when_the_ring_is_full),
+        cmocka_unit_test_setup_teardown(an_item_stays_suspect_behind_an_image_from_before,
+                                        setup_unicast, teardown),
+        cmocka_unit_test_setup_teardown(an_item_is_well_with_an_image_from_behind, setup_unicast,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(who_is_in_step_stays_suspect_behind_the_image_of_others,
+                                        setup_unicast, teardown),
+        cmocka_unit_test_setup_teardown(a_state_between_the_parts_of_an_image_stands_behind_it,
+                                        setup_unicast, teardown),
         cmocka_unit_test_setup_teardown(what_comes_between_bind_and_unicast_image_is_held,
                                         setup_unicast, teardown),
         TEST(a_second_requester_gets_an_image_of_its_own),
