@@ -78,7 +78,10 @@ static void apply_state(struct srcdist_core *core, uint32_t provider, struct src
 static void tell_status(struct srcdist_core *core, uint32_t provider, uint32_t service,
                         const struct rwf_state *status)
 {
-    srcdist_service_status(core, service, status, false);
+    if (srcdist_state_ends_streams(status))
+        srcdist_items_tell_end(core, provider, service, status);
+    else
+        srcdist_service_status(core, service, status, false);
     srcdist_delay_states(core, provider, service, status);
 }
 

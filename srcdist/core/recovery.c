@@ -105,6 +105,15 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
     srcdist_items_place(core, service);
 }
 
+void srcdist_items_tell_end(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                            const struct rwf_state *state)
+{
+    if (has_items_elsewhere(core, provider, service))
+        tell_groups(core, provider, service, state);
+    else
+        srcdist_service_status(core, service, state, true);
+}
+
 void srcdist_item_cut(struct srcdist_core *core, uint32_t item)
 {
     struct srcdist_item *it = &core->items[item];

@@ -8,6 +8,10 @@
 /* The provider no longer serves this service to us: its items are suspect until somebody does. */
 void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service);
 
+/* The provider says that the streams of the whole service end. Those of items of other providers
+ * are not told. */
+void srcdist_items_tell_end(struct srcdist_core *core, uint32_t provider, uint32_t service,
+                            const struct rwf_state *state);
 /* The provider has ended the streams of the whole service, and consumers have been told: what is
  * wanted is asked for anew. */
 void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service);

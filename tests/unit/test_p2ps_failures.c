@@ -25,6 +25,52 @@ static void a_provider_lost_makes_items_suspect_and_brings_them_back(void **stat
     assert_string_equal(pair_heard(c, 5), "I!iU");
 }
 
+static void service_ends_its_streams(struct pair *pair)
+{
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
+    struct omm_directory_head head = { .stream_id = OMM_DIRECTORY_STREAM, .is_update = true };
+    struct omm_service service = {
+        .id = 99,
+        .action = RWF_MAP_UPDATE,
+        .filters = OMM_FILTER_STATE,
+        .is_up = true,
+        .is_accepting = true,
+        .has_status = true,
+        .status = { .stream_state = RWF_STREAM_CLOSED_RECOVER, .data_state = RWF_DATA_SUSPECT },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &service);
+    omm_directory_encode_finish(&enc);
+    pair_say(&pair->provider, &enc);
+}
+
+/* Who opens the item again waits for its image: the provider's word about the group, ahead of that,
+ * says nothing of it. */
+static void a_service_whose_streams_end_is_suspect_until_their_images(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_open(c, 5, "IBM.N");
+    pair->provider.answers = false;
+    service_ends_its_streams(pair);
+    pair_settle(pair);
+    assert_string_equal(pair_heard(c, 5), "IR");
+    pair_open(c, 6, "IBM.N");
+    pair_pass(pair, PAIR_SEC);
+    pair_say_group(pair, 1, 0, RWF_DATA_OK);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 6), "");
+    pair->provider.answers = true;
+    pair_say_image(&pair->provider, pair_item(pair, "IBM.N"), true);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 6), "I");
+    assert_int_equal(pair_stream(c, 6)->data_state, RWF_DATA_OK);
+}
+
 static void an_item_asked_while_the_service_is_down_waits_for_it(void **state)
 {
     struct pair *pair = *state;
@@ -287,6 +333,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, pair_teardown)
     const struct CMUnitTest tests[] = {
         TEST(a_provider_lost_makes_items_suspect_and_brings_them_back),
+        TEST(a_service_whose_streams_end_is_suspect_until_their_images),
         TEST(an_item_asked_while_the_service_is_down_waits_for_it),
         TEST(an_item_asked_while_no_instance_is_there_waits_for_one),
         TEST(a_client_without_single_open_recovers_itself),
