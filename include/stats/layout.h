@@ -27,6 +27,9 @@
  *      60  4  h, number of histograms
  *      64     n entries, then s string slots, then h histograms (struct md_hist)
  *
+ * Of the first entry, at 64 + 120, 8 bytes say how many entries, from it on, were ever in use: a
+ * reader need not look at the others. 0 says nothing.
+ *
  * The owner writes values with relaxed stores and never locks a reader out. A reader copies, and
  * copies again if the generation was odd or has changed.
  */
@@ -69,8 +72,8 @@ struct stats_entry {
     _Atomic uint32_t kind;
     _Atomic uint32_t flags;
     struct md_ctr value;
-    struct md_ctr aux; /* of a gauge: its high-water mark */
-    uint64_t reserved;
+    struct md_ctr aux;     /* of a gauge: its high-water mark */
+    _Atomic uint64_t used; /* of the first entry */
 };
 
 struct stats_string {

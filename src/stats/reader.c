@@ -27,6 +27,7 @@ struct stats_reader {
     struct stats_header header; /* checked at open; the fields that do not change */
     uint64_t *copy;             /* of everything behind the header */
     uint8_t *is_copied;         /* of each histogram, in one copy */
+    uint64_t used;              /* entries of the copy: no more were ever in use */
     dev_t device;
     ino_t inode;
     char path[PATH_MAX];
@@ -230,7 +231,7 @@ static void copy_histograms(const struct stats_reader *reader)
     uint64_t start = entries_bytes(&reader->header) + strings_bytes(&reader->header);
 
     memset(reader->is_copied, 0, reader->header.histogram_count);
-    for (uint32_t i = 0; i < reader->header.entry_count; i++) {
+    for (uint64_t i = 0; i < reader->used; i++) {
         const struct stats_entry *entry = entry_at(reader, i);
         uint64_t number = md_ctr_get(&entry->value);
         if (atomic_load_explicit(&entry->kind, memory_order_relaxed) != STATS_KIND_HISTOGRAM ||
@@ -242,9 +243,16 @@ static void copy_histograms(const struct stats_reader *reader)
     }
 }
 
-static void copy_all(const struct stats_reader *reader)
+static void copy_all(struct stats_reader *reader)
 {
-    copy_words(reader, 0, entries_bytes(&reader->header) + strings_bytes(&reader->header));
+    uint64_t entries = entries_bytes(&reader->header);
+
+    copy_words(reader, 0, entries ? STATS_ENTRY_BYTES : 0);
+    reader->used = atomic_load_explicit(&entry_at(reader, 0)->used, memory_order_relaxed);
+    if (reader->used == 0 || reader->used > reader->header.entry_count)
+        reader->used = reader->header.entry_count;
+    copy_words(reader, 0, reader->used * STATS_ENTRY_BYTES);
+    copy_words(reader, entries, entries + strings_bytes(&reader->header));
     copy_histograms(reader);
 }
 
@@ -271,7 +279,7 @@ bool stats_reader_next(const struct stats_reader *reader, size_t *at, struct sta
     const uint8_t *strings = (const uint8_t *)reader->copy + entries_bytes(&reader->header);
     const uint8_t *histograms = strings + strings_bytes(&reader->header);
 
-    while (*at < reader->header.entry_count) {
+    while (*at < reader->used) {
         const struct stats_entry *entry = entry_at(reader, (*at)++);
         uint32_t kind = atomic_load_explicit(&entry->kind, memory_order_relaxed);
         uint64_t value = md_ctr_get(&entry->value);

@@ -330,6 +330,16 @@ static void give_slot(struct stats_segment *segment, enum stats_kind kind, uint6
         segment->is_histogram_used[slot] = 0;
 }
 
+/* Readers need not look behind it. */
+static void note_used(struct stats_segment *segment, const struct stats_entry *entry)
+{
+    uint64_t used = (uint64_t)(entry - segment->entries) + 1;
+    _Atomic uint64_t *most = &segment->entries[0].used;
+
+    if (used > atomic_load_explicit(most, memory_order_relaxed))
+        atomic_store_explicit(most, used, memory_order_release);
+}
+
 static struct stats_entry *add_new(struct stats_segment *segment, enum stats_kind kind,
                                    const char *path)
 {
@@ -345,6 +355,7 @@ static struct stats_entry *add_new(struct stats_segment *segment, enum stats_kin
         md_ctr_set(&entry->aux, 0);
         atomic_store_explicit(&entry->flags, 0, memory_order_relaxed);
         atomic_store_explicit(&entry->kind, (uint32_t)kind, memory_order_release);
+        note_used(segment, entry);
     }
     change_end(segment);
     if (slot < 0 ||

@@ -163,6 +163,8 @@ static void the_layout_is_the_documented_one(void **state)
     assert_int_equal(word, 128);
     memcpy(&value, bytes + 48, 8);
     assert_true(value > 0 && value % 2 == 0);
+    memcpy(&value, bytes + 64 + 120, 8);
+    assert_int_equal(value, 3);              /* of 8 entries were ever in use */
     const uint8_t *entry = bytes + 64 + 128; /* entry 0 is stats.dropped */
     assert_string_equal((const char *)entry, "one");
     memcpy(&word, entry + 96, 4);
@@ -409,6 +411,30 @@ static void a_segment_that_is_cut_short_under_its_reader_reads_as_empty(void **s
     stats_segment_close(segment);
 }
 
+/* How many entries are in use: all are looked at where nothing is said, or too much. */
+static void what_a_segment_says_of_its_entries_is_bounded(void **state)
+{
+    const uint64_t claims[] = { 0, 2, 9, UINT64_MAX };
+    struct stats_segment *segment = open_segment("used");
+    struct stats_reader *reader;
+    struct stats_header header;
+    struct stats_value value;
+
+    (void)state;
+    md_ctr_add(stats_counter(segment, "one"), 1);
+    md_ctr_add(stats_counter(segment, "two"), 2);
+    int fd = copy_segment("p2ps.used", "p2ps.claims", &header);
+    for (size_t i = 0; i < sizeof(claims) / sizeof(claims[0]); i++) {
+        assert_int_equal(pwrite(fd, &claims[i], 8, 64 + 120), 8);
+        assert_int_equal(stats_reader_open(folder, "p2ps.claims", &reader), MD_OK);
+        assert_true(stats_reader_find(reader, "one", &value) && value.value == 1);
+        assert_int_equal(stats_reader_find(reader, "two", &value), claims[i] != 2);
+        stats_reader_close(reader);
+    }
+    close(fd);
+    stats_segment_close(segment);
+}
+
 static void a_segment_that_claims_too_much_is_refused_and_one_histogram_is_copied_once(void **state)
 {
     struct stats_segment *segment = open_segment("much");
@@ -564,6 +590,7 @@ int main(void)
         cmocka_unit_test(a_segment_that_is_cut_short_under_its_reader_reads_as_empty),
         cmocka_unit_test(
             a_segment_that_claims_too_much_is_refused_and_one_histogram_is_copied_once),
+        cmocka_unit_test(what_a_segment_says_of_its_entries_is_bounded),
         cmocka_unit_test(only_a_plain_file_of_the_owner_of_its_folder_is_read),
         cmocka_unit_test(names_with_signs_of_a_terminal_are_not_listed),
         cmocka_unit_test(a_folder_of_another_user_is_not_taken),
