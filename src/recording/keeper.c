@@ -178,8 +178,10 @@ static int put(struct rec_keeper *keeper, struct rec_moment now, struct kept *ke
     record = (struct rec_put){
         .kind = (uint8_t)kind, .flags = (uint8_t)flags, .item = &kept->item, .bytes = bytes
     };
-    keeper->span += bytes.length;
-    return rec_writer_put(keeper->config.writer, now, &record);
+    int rc = rec_writer_put(keeper->config.writer, now, &record);
+    if (rc == MD_OK) /* what is in no chunk is nothing that a reader has to read */
+        keeper->span += bytes.length;
+    return rc;
 }
 
 /* False: there was no room for all of it. */
