@@ -21,13 +21,18 @@ struct rec_keeper_config {
     struct cache_config cache;
     struct rec_writer *writer;
     uint64_t image_every_ns; /* of an item that has changed; 0: never */
+    uint32_t items_max;      /* 0: REC_ITEMS_MAX less those of connections and dictionaries */
+    uint32_t service_max;    /* of these, of one service; 0: as many */
 };
 
 struct rec_keeper_stats {
     uint64_t items, messages, bytes, images;
-    uint64_t lost;     /* messages that found no room */
-    uint64_t refused;  /* messages that are longer than a chunk */
-    uint64_t not_kept; /* messages that no image could be made of, or for cache.bytes_max */
+    uint64_t lost;            /* messages that found no room */
+    uint64_t refused;         /* messages that are longer than a chunk */
+    uint64_t not_kept;        /* messages that no image could be made of, or for cache.bytes_max */
+    uint64_t refused_names;   /* times that an item had no place: items_max, service_max */
+    uint32_t full_services;   /* that have come to service_max */
+    const char *full_service; /* the last one that was refused a place for that; "": none */
 };
 
 int rec_keeper_create(const struct rec_keeper_config *config, struct rec_keeper **out);

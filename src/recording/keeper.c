@@ -6,6 +6,7 @@
 #include "base/err.h"
 #include "base/table.h"
 #include "images.h"
+#include "places.h"
 
 #define PART_MAX       60000u
 #define KEY_MAX        (3u + 255u + 1u + 255u)
@@ -15,6 +16,7 @@
 #define SPAN_IMAGES    16u         /* images take one byte in so many of what is recorded */
 #define CHUNK_COST     (64u << 10) /* reading a chunk costs a reader as much as so many bytes */
 #define DICTIONARY_MAX (8u << 20)
+#define OTHERS         1024u /* of the numbers: connections, directories, dictionaries */
 
 struct kept {
     struct rec_item item; /* what a chunk points to */
@@ -30,6 +32,7 @@ struct rec_keeper {
     struct rec_keeper_config config;
     struct rec_images images;
     struct md_table *table;
+    struct rec_places *places;
     struct kept **items; /* by number */
     uint32_t count, size;
     uint32_t sweep, sweep_left; /* the next one to look at, and how many at once: another file */
@@ -50,7 +53,10 @@ int rec_keeper_create(const struct rec_keeper_config *config, struct rec_keeper 
     if (!keeper)
         return MD_ERR_NOMEM;
     keeper->config = *config;
-    if (rec_images_init(&keeper->images, &config->cache) == MD_OK &&
+    uint32_t most = REC_ITEMS_MAX - OTHERS;
+    uint32_t items_max = config->items_max && config->items_max < most ? config->items_max : most;
+    if (rec_places_create(items_max, config->service_max, &keeper->places) == MD_OK &&
+        rec_images_init(&keeper->images, &config->cache) == MD_OK &&
         md_table_create(1024, &keeper->table) == MD_OK)
         return MD_OK;
     rec_keeper_destroy(keeper);
@@ -68,6 +74,7 @@ void rec_keeper_destroy(struct rec_keeper *keeper)
     }
     free(keeper->items);
     md_table_destroy(keeper->table);
+    rec_places_destroy(keeper->places);
     rec_images_fini(&keeper->images);
     free(keeper);
 }
@@ -80,6 +87,7 @@ void rec_keeper_rules_set(struct rec_keeper *keeper, const struct cache_ripples 
 void rec_keeper_stats(const struct rec_keeper *keeper, struct rec_keeper_stats *out)
 {
     *out = keeper->stats;
+    out->full_service = rec_places_full(keeper->places, &out->full_services, &out->refused_names);
 }
 
 /* ---- items ---- */
@@ -135,6 +143,12 @@ static struct kept *make(struct rec_keeper *keeper, const struct rec_key *key, c
     return kept;
 }
 
+/* What a recording has beside items, and few of; they do not compete with those for places. */
+static bool is_other(uint8_t domain)
+{
+    return domain == 0 || domain == RWF_DOMAIN_SOURCE || domain == RWF_DOMAIN_DICTIONARY;
+}
+
 uint32_t rec_keeper_item(struct rec_keeper *keeper, const struct rec_key *key)
 {
     uint8_t bytes[KEY_MAX];
@@ -143,7 +157,8 @@ uint32_t rec_keeper_item(struct rec_keeper *keeper, const struct rec_key *key)
         return 0;
     size_t length = make_key(bytes, key);
     struct kept *kept = md_table_get(keeper->table, bytes, length);
-    if (!kept && keeper->count < REC_ITEMS_MAX)
+    if (!kept && keeper->count < REC_ITEMS_MAX &&
+        (is_other(key->domain) || rec_places_take(keeper->places, key->service)))
         kept = make(keeper, key, bytes, length);
     return kept ? kept->item.number : 0;
 }

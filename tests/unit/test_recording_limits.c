@@ -1,4 +1,5 @@
-/* test_recording_limits.c - messages that no chunk takes. */
+/* test_recording_limits.c - what comes from others has a bound: names of a service, and messages
+ * that no chunk takes. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,11 +42,13 @@ static void give(void *context, struct rec_chunk *chunk)
     w->is_taken = false;
 }
 
-static void begin(struct world *w)
+static void begin(struct world *w, uint32_t items_max, uint32_t service_max)
 {
     const struct rec_writer_ops ops = { take, give };
     const struct rec_keeper_config config = { .writer = &w->writer,
-                                              .image_every_ns = 1000000000000ull };
+                                              .image_every_ns = 1000000000000ull,
+                                              .items_max = items_max,
+                                              .service_max = service_max };
 
     *w = (struct world){ .now = { .mono_ns = 1000, .wall_ns = 1000 } };
     assert_int_equal(rec_chunk_create(&w->chunk), MD_OK);
@@ -69,6 +72,50 @@ static uint32_t name(struct world *w, const char *service, unsigned number)
                                  .service = rwf_text(service),
                                  .name = rwf_text(text) };
     return rec_keeper_item(w->keeper, &key);
+}
+
+static void a_service_that_names_without_end_leaves_the_others_their_places(void **state)
+{
+    struct rec_keeper_stats stats;
+    struct world w;
+    unsigned taken = 0;
+
+    (void)state;
+    begin(&w, 1000, 250);
+    for (unsigned i = 0; i < 5000; i++)
+        taken += name(&w, "STRANGER", i) != 0;
+    assert_int_equal(taken, 250);
+    rec_keeper_stats(w.keeper, &stats);
+    assert_int_equal(stats.items, 250);
+    assert_int_equal(stats.refused_names, 4750);
+    assert_int_equal(stats.full_services, 1);
+    assert_string_equal(stats.full_service, "STRANGER");
+    for (unsigned i = 0; i < 250; i++)
+        assert_int_not_equal(name(&w, "RDFD", i), 0);
+    assert_int_not_equal(name(&w, "STRANGER", 0), 0); /* that it has, it keeps */
+    rec_keeper_stats(w.keeper, &stats);
+    assert_int_equal(stats.refused_names, 4750);
+    end(&w);
+}
+
+static void all_of_them_have_no_more_than_the_recording(void **state)
+{
+    const struct rec_key directory = { .domain = RWF_DOMAIN_SOURCE };
+    struct rec_keeper_stats stats;
+    struct world w;
+
+    (void)state;
+    begin(&w, 100, 0);
+    for (unsigned i = 0; i < 150; i++)
+        assert_int_equal(name(&w, "RDFD", i) != 0, i < 100);
+    assert_int_equal(name(&w, "OTHER", 0), 0);
+    rec_keeper_stats(w.keeper, &stats);
+    assert_int_equal(stats.refused_names, 51);
+    assert_int_equal(stats.full_services, 0);
+    assert_string_equal(stats.full_service, "");
+    assert_int_not_equal(rec_keeper_item(w.keeper, &directory), 0); /* no item, and it is needed */
+    rec_keeper_cut(w.keeper, w.now, "the server has gone");
+    end(&w);
 }
 
 static void image(struct world *w, uint32_t number)
@@ -104,7 +151,7 @@ static void messages_that_no_chunk_takes_are_counted_and_call_for_no_images(void
 
     (void)state;
     assert_non_null(bytes);
-    begin(&w);
+    begin(&w, 0, 0);
     for (unsigned i = 0; i < ITEMS; i++) {
         numbers[i] = name(&w, "RDFD", i);
         image(&w, numbers[i]);
@@ -129,6 +176,8 @@ static void messages_that_no_chunk_takes_are_counted_and_call_for_no_images(void
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_service_that_names_without_end_leaves_the_others_their_places),
+        cmocka_unit_test(all_of_them_have_no_more_than_the_recording),
         cmocka_unit_test(messages_that_no_chunk_takes_are_counted_and_call_for_no_images),
     };
 
