@@ -180,8 +180,10 @@ READERS = {
     "P2PS": ("p2ps/", *ALL_DAEMONS),
     "SRC": ("srcdist/", "src/rates/", *ALL_DAEMONS),
     "RRCPD": ("rrcpd/", *ALL_DAEMONS),
+    "REC": ("tools/rmdsrec/", *ALL_DAEMONS),
     "MD_CONF_TOOLS": ("tools/rmds",),
 }
+PROGRAMS = {"ALL": "ENGINES | REC", "ENGINES": "P2PS | SRC | RRCPD"}
 
 
 def check_parameters(files):
@@ -196,7 +198,10 @@ def check_parameters(files):
         code = "\n".join(text_of(f) for f in files if f.startswith(folders))
         read[program] = set(re.findall(r'"(\w+)(?:\.[^"]*)?"', code))
     for row in rows + absent:
-        for program in row[2].replace("ALL", "P2PS | SRC | RRCPD").split(" | "):
+        programs = row[2]
+        for name, those in PROGRAMS.items():
+            programs = programs.replace(name, those)
+        for program in programs.split(" | "):
             if row in absent and row[0] in read[program]:
                 say("src/conf/table.c", 0, f"{row[0]}: {program} reads it; make it a row")
             elif row in rows and row[0] not in read[program]:

@@ -18,6 +18,7 @@ enum md_conf_program {
     MD_CONF_SRC_DIST = 2,
     MD_CONF_RRCPD = 4,
     MD_CONF_TOOLS = 8, /* tools/rmds */
+    MD_CONF_RMDSREC = 16,
 };
 
 /*

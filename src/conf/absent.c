@@ -11,7 +11,7 @@
 
 #define P2PS    MD_CONF_P2PS
 #define SRC     MD_CONF_SRC_DIST
-#define ALL     (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)
+#define ENGINES (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)
 #define SSL     MD_CONF_SSL
 
 /*
@@ -34,15 +34,15 @@ const struct md_conf_row md_conf_absent[] = {
     ABSENT("applicationIdName", DAEMON, P2PS, 0, ""),
     ABSENT("cacheType", SERVICE, SRC, SSL, ""),
     ABSENT("serviceLoop", SERVICE, SRC, 0, "A service is on the loop of its network."),
-    ABSENT("tpphold", RRCP, ALL, 0, "Sent packets are kept until ndata says to give up."),
-    ABSENT("hsmInterface", RRCP, ALL, 0, ""),
-    ABSENT("hsmMultAddress", RRCP, ALL, 0, ""),
-    ABSENT("hsmPort", RRCP, ALL, 0, ""),
-    ABSENT("tcpControlPort", RRCP, ALL, 0, ""),
+    ABSENT("tpphold", RRCP, ENGINES, 0, "Sent packets are kept until ndata says to give up."),
+    ABSENT("hsmInterface", RRCP, ENGINES, 0, ""),
+    ABSENT("hsmMultAddress", RRCP, ENGINES, 0, ""),
+    ABSENT("hsmPort", RRCP, ENGINES, 0, ""),
+    ABSENT("tcpControlPort", RRCP, ENGINES, 0, ""),
     ABSENT("filterThreadCpu", DAEMON, SRC, 0, ""),
     ABSENT("rrcpReadCpu", DAEMON, P2PS | SRC, 0, ""),
-    ABSENT("hugePages", DAEMON, ALL, 0, ""),
-    ABSENT("shmDir", DAEMON | SHMEM, ALL, 0, "The statistics stand in runDir."),
+    ABSENT("hugePages", DAEMON, ENGINES, 0, ""),
+    ABSENT("shmDir", DAEMON | SHMEM, ENGINES, 0, "The statistics stand in runDir."),
 };
 
 const size_t md_conf_absent_count = sizeof(md_conf_absent) / sizeof(md_conf_absent[0]);

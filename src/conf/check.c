@@ -17,11 +17,12 @@
 /* A component of a path that stands for data: a node, a user, a service. */
 #define DATA     "\x01"
 
-#define PROGRAMS 4
+#define PROGRAMS 5
 
 /* Templates of paths: those of all objects, then the other ones of the backbone's parameters. */
 #define TEMPLATES (MD_CONF_KINDS + TRANSPORT_FORMS)
-static const char *const program_names[PROGRAMS] = { "p2ps", "src_dist", "rrcpd", "rmds" };
+static const char *const program_names[PROGRAMS] = { "p2ps", "src_dist", "rrcpd", "rmds",
+                                                     "rmdsrec" };
 
 struct template
 {
@@ -98,7 +99,7 @@ static const struct {
     FIXED("logger"),        FIXED("shmem"),
     FIXED("rmds"),          FIXED("transmissionBus"),
     FIXED("rrcpTransport"), FIXED("sinkSide"),
-    FIXED("sourceSide"),
+    FIXED("sourceSide"),    FIXED("rmdsrec"),
 };
 
 static bool is_fixed(const char *text, size_t length)
@@ -352,7 +353,7 @@ static void places_print(const char *param, size_t length, char *out, size_t siz
 
     *out = '\0';
     for (size_t i = 0; i < row_count(); i++)
-        for (unsigned p = 0; p < 4 && row_is(row_at(i), param, length); p++)
+        for (unsigned p = 0; p < PROGRAMS && row_is(row_at(i), param, length); p++)
             for (int kind = 0; kind < MD_CONF_KINDS; kind++) {
                 if (!(row_at(i)->programs >> p & 1) || !(row_at(i)->kinds >> kind & 1))
                     continue;

@@ -155,7 +155,7 @@ static struct md_conf *conf_create(const struct md_conf_options *options)
 static int network_find(struct md_conf *conf)
 {
     if (conf->options.network ||
-        !(conf->program_bit & (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)))
+        !(conf->program_bit & (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD | MD_CONF_RMDSREC)))
         return MD_OK;
     struct md_conf_object object = md_conf_object(conf, MD_CONF_RRCP, "net1");
     char *network = component_copy(md_conf_string(&object, "networkName"));

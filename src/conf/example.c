@@ -113,6 +113,8 @@ static const char *path_of(const struct md_conf_row *row)
         return "*p2ps*";
     if (kind == MD_CONF_DAEMON && row->programs == MD_CONF_SRC_DIST)
         return "*Src_Dist*";
+    if (kind == MD_CONF_DAEMON && row->programs == MD_CONF_RMDSREC)
+        return "*rmdsrec*";
     return starts[kind];
 }
 

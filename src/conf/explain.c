@@ -14,6 +14,7 @@ static const struct {
     { MD_CONF_P2PS, "p2ps" },
     { MD_CONF_SRC_DIST, "src_dist" },
     { MD_CONF_RRCPD, "rrcpd" },
+    { MD_CONF_RMDSREC, "rmdsrec" },
     { MD_CONF_TOOLS, "tools/rmds" },
 };
 
@@ -23,7 +24,7 @@ static const struct {
     const char *title, *path, *text;
 } objects[] = {
     { MD_CONF_DAEMON, "Daemons", "<node>.<instance>.<daemon>",
-      "The daemon itself: p2ps, src_dist or rrcpd." },
+      "The daemon itself: p2ps, src_dist, rrcpd or rmdsrec." },
     { MD_CONF_PORT, "Listening port of p2ps", "<node>.<instance>.p2ps.port.<port>",
       "Asked here first, then at the daemon." },
     { MD_CONF_USER, "User of p2ps", "<node>.<instance>.p2ps.user.<user>",

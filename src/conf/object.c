@@ -29,6 +29,7 @@ static const char *program_name(unsigned program)
     return program == MD_CONF_P2PS       ? "p2ps"
            : program == MD_CONF_SRC_DIST ? "src_dist"
            : program == MD_CONF_RRCPD    ? "rrcpd"
+           : program == MD_CONF_RMDSREC  ? "rmdsrec"
                                          : "rmds";
 }
 
@@ -37,6 +38,7 @@ static const char *program_class(unsigned program)
     return program == MD_CONF_P2PS       ? "P2PS"
            : program == MD_CONF_SRC_DIST ? "Src_Dist"
            : program == MD_CONF_RRCPD    ? "RRCPD"
+           : program == MD_CONF_RMDSREC  ? "RMDSRec"
                                          : "RMDS";
 }
 

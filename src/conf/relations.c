@@ -97,6 +97,25 @@ static void check_service(void *arg, const char *name)
                       "needs delayDir, where its data wait");
 }
 
+static void check_recorder(const struct relation *relation)
+{
+    bool is_consumer = *md_conf_string(&relation->object, "recordServer");
+    bool has_list = *md_conf_string(&relation->object, "recordItems") ||
+                    *md_conf_string(&relation->object, "recordItemFile");
+    bool follows = md_conf_bool(&relation->object, "recordFollow");
+
+    if (follows && is_consumer)
+        contradiction(relation, MD_CONF_ERROR, "recordFollow",
+                      "is for the backbone: no recordServer beside it");
+    if (follows && has_list)
+        contradiction(
+            relation, MD_CONF_ERROR, "recordFollow",
+            "takes what others have open: no recordItems and no recordItemFile beside it");
+    if (is_consumer && !has_list && !follows)
+        contradiction(relation, MD_CONF_ERROR, "recordServer",
+                      "needs recordItems or recordItemFile");
+}
+
 void check_relations(const struct md_conf *conf, struct report *report)
 {
     struct relation relation = { .conf = conf, .report = report };
@@ -104,6 +123,10 @@ void check_relations(const struct md_conf *conf, struct report *report)
     if (conf->program_bit == MD_CONF_P2PS) {
         relation.object = md_conf_object(conf, MD_CONF_DAEMON, NULL);
         check_p2ps(&relation);
+    }
+    if (conf->program_bit == MD_CONF_RMDSREC) {
+        relation.object = md_conf_object(conf, MD_CONF_DAEMON, NULL);
+        check_recorder(&relation);
     }
     if (conf->program_bit == MD_CONF_SRC_DIST) {
         md_conf_names(conf, MD_CONF_ROUTE, check_route, &relation);

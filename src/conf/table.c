@@ -27,7 +27,9 @@
 #define P2PS                                 MD_CONF_P2PS
 #define SRC                                  MD_CONF_SRC_DIST
 #define RRCPD                                MD_CONF_RRCPD
-#define ALL                                  (MD_CONF_P2PS | MD_CONF_SRC_DIST | MD_CONF_RRCPD)
+#define REC                                  MD_CONF_RMDSREC
+#define ENGINES                              (P2PS | SRC | RRCPD) /* which may run the backbone */
+#define ALL                                  (ENGINES | REC)
 
 #define DYN                                  MD_CONF_DYN
 #define INDEXED                              MD_CONF_INDEXED
@@ -593,111 +595,112 @@ const struct md_conf_row md_conf_rows[] = {
       "Network of networkList that carries the service; empty: the first that announces it." },
     { "network", ROUTE | BUS, SRC, 0, TEXT(""),
       "Network of networkList that the providers' services go to; empty: the first." },
-    { "multicastAddress", RRCP, ALL, 0, GROUP("239.255.82.82"),
+    { "multicastAddress", RRCP, ENGINES, 0, GROUP("239.255.82.82"),
       "IPv4 or IPv6 multicast group, or the broadcast address of a subnet." },
-    { "multicastPort", RRCP, ALL, 0, PORTNO(1, "8500"), "UDP port of the group." },
-    { "unicastPort", RRCP, ALL, 0, PORTNO(0, "0"),
+    { "multicastPort", RRCP, ENGINES, 0, PORTNO(1, "8500"), "UDP port of the group." },
+    { "unicastPort", RRCP, ENGINES, 0, PORTNO(0, "0"),
       "UDP port of requests, acknowledgements and unicast data; 0 = any, with transport : mesh "
       "multicastPort." },
-    { "portRoamRange", RRCP, ALL, 0, INT("ports", 0, 1000, "0"),
+    { "portRoamRange", RRCP, ENGINES, 0, INT("ports", 0, 1000, "0"),
       "If unicastPort is taken, try this many next ones." },
-    { "interface", RRCP, ALL, 0, ADDRESS(""),
+    { "interface", RRCP, ENGINES, 0, ADDRESS(""),
       "Network interface, by name or address; must be said where more than one could be meant." },
-    { "secondInterface", RRCP, ALL, 0, ADDRESS(""),
+    { "secondInterface", RRCP, ENGINES, 0, ADDRESS(""),
       "Interface of the redundant second path; empty = none." },
-    { "secondAddress", RRCP, ALL, 0, GROUP(""), "Group of the second path." },
-    { "transport", RRCP, ALL, 0, WORD("udp|verbs|mesh", "udp"),
+    { "secondAddress", RRCP, ENGINES, 0, GROUP(""), "Group of the second path." },
+    { "transport", RRCP, ENGINES, 0, WORD("udp|verbs|mesh", "udp"),
       "What carries the packets, the same at all nodes of a network: udp, or verbs, which is RDMA "
       "(InfiniBand, RoCE) and needs librmds-verbs.so, or mesh: UDP to each node alone, for "
       "networks "
       "that refuse multicast. verbs and mesh not with inProcess." },
-    { "peers", RRCP, ALL, 0, TEXT(""),
+    { "peers", RRCP, ENGINES, 0, TEXT(""),
       "With transport : mesh, addresses of other nodes, 64 at most, with ports where they are not "
       "this node's; the others are learnt from these. Its own address may be among them." },
-    { "rdmaDevice", RRCP, ALL, 0, TEXT(""),
+    { "rdmaDevice", RRCP, ENGINES, 0, TEXT(""),
       "With transport : verbs, RDMA device of the first path, as `rdma link` names it; empty = "
       "that of interface." },
-    { "rdmaPort", RRCP, ALL, 0, INT("", 0, 255, "0"),
+    { "rdmaPort", RRCP, ENGINES, 0, INT("", 0, 255, "0"),
       "With transport : verbs, port of that device; 0 = that of interface." },
-    { "pathSkew", RRCP, ALL, 0, TIME("ms", 0, 1 * SEC, "5"),
+    { "pathSkew", RRCP, ENGINES, 0, TIME("ms", 0, 1 * SEC, "5"),
       "With two paths, how long a hole is left to the other path before it is asked for." },
-    { "packetTTL", RRCP, ALL, 0, INT("hops", 0, 255, "5"), "IP multicast TTL, IPv6 hops." },
-    { "maxPacketSize", RRCP, ALL, 0, INT("bytes", 0, 65507, "0"),
+    { "packetTTL", RRCP, ENGINES, 0, INT("hops", 0, 255, "5"), "IP multicast TTL, IPv6 hops." },
+    { "maxPacketSize", RRCP, ENGINES, 0, INT("bytes", 0, 65507, "0"),
       "UDP payload; never fragmented. 0 = 1472 over IPv4, 1452 over IPv6; with transport : verbs "
       "what the port carries." },
-    { "maxMsgSize", RRCP, ALL, 0, INT("bytes", 1024, 1 << 26, "4M"), "Largest message of a user." },
-    { "maxPktPoolSize", RRCP, ALL, 0, INT("packets", 1000, MANY, "80000"),
+    { "maxMsgSize", RRCP, ENGINES, 0, INT("bytes", 1024, 1 << 26, "4M"),
+      "Largest message of a user." },
+    { "maxPktPoolSize", RRCP, ENGINES, 0, INT("packets", 1000, MANY, "80000"),
       "Packet pool of rrcpd, allocated as it is used." },
-    { "pktPoolLimitHigh", RRCP, ALL, 0, INT("packets", 1, MANY, "70000"),
+    { "pktPoolLimitHigh", RRCP, ENGINES, 0, INT("packets", 1, MANY, "70000"),
       "High-water mark: from here only input and control get packets. Not above maxPktPoolSize." },
-    { "pktPoolLimitLow", RRCP, ALL, 0, INT("packets", 1, MANY, "60000"),
+    { "pktPoolLimitLow", RRCP, ENGINES, 0, INT("packets", 1, MANY, "60000"),
       "Low-water mark, which ends that state. Less than pktPoolLimitHigh." },
-    { "userQLimit", RRCP, ALL, 0, INT("packets", 128, 65535, "32768"),
+    { "userQLimit", RRCP, ENGINES, 0, INT("packets", 128, 65535, "32768"),
       "How far a local user may lag: this many times maxPacketSize bytes of the inbound ring; "
       "one that lags more loses what it missed and is told." },
-    { "inboundRing", RRCP, ALL, 0, INT("bytes", 1 << 20, 1ll << 36, "64M"),
+    { "inboundRing", RRCP, ENGINES, 0, INT("bytes", 1 << 20, 1ll << 36, "64M"),
       "Size of the inbound broadcast ring." },
-    { "udpRecvBufSize", RRCP, ALL, 0, INT("KB", 0, 4194303, "4096"),
+    { "udpRecvBufSize", RRCP, ENGINES, 0, INT("KB", 0, 4194303, "4096"),
       "SO_RCVBUF in units of 1,024 bytes; a kernel that grants less is reported with the sysctl "
       "to change." },
-    { "udpSendBufSize", RRCP, ALL, 0, INT("KB", 0, 4194303, "4096"),
+    { "udpSendBufSize", RRCP, ENGINES, 0, INT("KB", 0, 4194303, "4096"),
       "SO_SNDBUF in units of 1,024 bytes." },
-    { "usePointToPointData", RRCP, ALL, 0, BOOL("False"),
+    { "usePointToPointData", RRCP, ENGINES, 0, BOOL("False"),
       "True: data for one node goes over the acknowledged unicast stream. False: multicast with "
       "a destination." },
-    { "switchReorderFixEnabled", RRCP, ALL, 0, BOOL("False"),
+    { "switchReorderFixEnabled", RRCP, ENGINES, 0, BOOL("False"),
       "True: wait reorderDelay or reorderPackets before a hole counts as loss, for switches and "
       "bonded links that reorder." },
-    { "reorderDelay", RRCP, ALL, 0, TIME("ms", 0, 1 * SEC, "2"),
+    { "reorderDelay", RRCP, ENGINES, 0, TIME("ms", 0, 1 * SEC, "2"),
       "Wait of switchReorderFixEnabled." },
-    { "reorderPackets", RRCP, ALL, 0, INT("packets", 1, 65536, "64"),
+    { "reorderPackets", RRCP, ENGINES, 0, INT("packets", 1, 65536, "64"),
       "Newer packets after which that wait ends." },
-    { "retry", RRCP, ALL, 0, WORD("fast|fixed", "fast"),
+    { "retry", RRCP, ENGINES, 0, WORD("fast|fixed", "fast"),
       "Spacing of requests: fast = from the measured round trip, with trreq and twait as upper "
       "bounds, and the sooner the fewer receivers there are; fixed = from trreq alone, and as in "
       "a large group." },
-    { "ndata", RRCP, ALL, 0, INT("tries", 1, 100, "7"),
+    { "ndata", RRCP, ENGINES, 0, INT("tries", 1, 100, "7"),
       "Retransmissions of a unicast packet that is not acknowledged." },
-    { "tdata", RRCP, ALL, 0, TIME("100ms", 1 * MS, 60 * SEC, "1"),
+    { "tdata", RRCP, ENGINES, 0, TIME("100ms", 1 * MS, 60 * SEC, "1"),
       "Wait before the first of them; doubles to 1 s." },
-    { "nrreq", RRCP, ALL, 0, INT("tries", 1, 100, "7"),
+    { "nrreq", RRCP, ENGINES, 0, INT("tries", 1, 100, "7"),
       "Requests for one missing multicast packet." },
-    { "trreq", RRCP, ALL, 0, TIME("100ms", 100 * US, 60 * SEC, "20ms"),
+    { "trreq", RRCP, ENGINES, 0, TIME("100ms", 100 * US, 60 * SEC, "20ms"),
       "Wait between such requests; doubles, with jitter." },
-    { "twait", RRCP, ALL, 0, TIME("100ms", 0, 60 * SEC, "10ms"),
+    { "twait", RRCP, ENGINES, 0, TIME("100ms", 0, 60 * SEC, "10ms"),
       "A sender ignores repeated requests for a packet for at most this long." },
-    { "tbchold", RRCP, ALL, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
+    { "tbchold", RRCP, ENGINES, 0, TIME("100ms", 1 * MS, 600 * SEC, "20"),
       "How long a sent multicast packet is kept for retransmission." },
-    { "nmissing", RRCP, ALL, 0, INT("packets", 1, 1000000, "4096"),
+    { "nmissing", RRCP, ENGINES, 0, INT("packets", 1, 1000000, "4096"),
       "A longer hole is not asked for but declared lost." },
-    { "recoverTimeout", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
+    { "recoverTimeout", RRCP, ENGINES, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
       "A packet missing for longer is declared lost." },
-    { "peerTimeout", RRCP, ALL, 0, TIME("ms", 10 * MS, 600 * SEC, "3500"),
+    { "peerTimeout", RRCP, ENGINES, 0, TIME("ms", 10 * MS, 600 * SEC, "3500"),
       "A peer that is silent for longer is down." },
-    { "fcTimeout", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
+    { "fcTimeout", RRCP, ENGINES, 0, TIME("ms", 1 * MS, 60 * SEC, "500"),
       "With flowControl min, a receiver without progress for this long no longer holds the "
       "sender." },
-    { "hbMin", RRCP, ALL, 0, TIME("ms", 1 * MS, 60 * SEC, "10"),
+    { "hbMin", RRCP, ENGINES, 0, TIME("ms", 1 * MS, 60 * SEC, "10"),
       "First beacon after the last data; the interval doubles." },
-    { "hbMax", RRCP, ALL, 0, TIME("ms", 10 * MS, 60 * SEC, "1000"),
+    { "hbMax", RRCP, ENGINES, 0, TIME("ms", 10 * MS, 60 * SEC, "1000"),
       "Longest interval between beacons." },
-    { "rxWindow", RRCP, ALL, 0, INT("packets", 64, 1 << 22, "32768"),
+    { "rxWindow", RRCP, ENGINES, 0, INT("packets", 64, 1 << 22, "32768"),
       "Packets of one peer kept behind a hole, rounded up to a power of two." },
-    { "maxPeers", RRCP, ALL, 0, INT("peers", 1, 65535, "1024"),
+    { "maxPeers", RRCP, ENGINES, 0, INT("peers", 1, 65535, "1024"),
       "Most peers known at a time; with transport : mesh 64 at most." },
-    { "maxJump", RRCP, ALL, 0, INT("packets", 1024, 1ll << 32, "1000000"),
+    { "maxJump", RRCP, ENGINES, 0, INT("packets", 1024, 1ll << 32, "1000000"),
       "A packet may claim so much at a time; beyond, its sender is asked whether it is true." },
-    { "maxDataRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
+    { "maxDataRate", RRCP, ENGINES, 0, INT("bit/s", 0, 1ll << 40, "0"),
       "Most data sent; 0 = no limit." },
-    { "maxRetransRate", RRCP, ALL, 0, INT("bit/s", 0, 1ll << 40, "0"),
+    { "maxRetransRate", RRCP, ENGINES, 0, INT("bit/s", 0, 1ll << 40, "0"),
       "Most repairs sent; 0 = 20 % of the interface's speed, of 1 Gbit/s where that is unknown." },
-    { "flowControl", RRCP, ALL, 0, WORD("max|min", "max"),
+    { "flowControl", RRCP, ENGINES, 0, WORD("max|min", "max"),
       "max: never wait for a receiver. min: keep pace with the slowest receiver that reports." },
-    { "congestionControl", RRCP, ALL, 0, WORD("off|aimd", "off"),
+    { "congestionControl", RRCP, ENGINES, 0, WORD("off|aimd", "off"),
       "aimd: slow down to half of maxDataRate while many peers report loss." },
     { "disconnectOnGaps", RRCP, RRCPD, 0, BOOL("False"),
       "True: leave and rejoin the network on a gap that cannot be mended." },
-    { "authKeyFile", RRCP, ALL, 0, PATH(""),
+    { "authKeyFile", RRCP, ENGINES, 0, PATH(""),
       "Keys of the group, a file that others cannot read (rrcpd --make-key FILE). none = packets "
       "are not authenticated; off loopback this must be written down. rrcpd re-reads it on "
       "SIGHUP." },
@@ -708,37 +711,94 @@ const struct md_conf_row md_conf_rows[] = {
       "so), or all; rate=MESSAGES and bytes=BYTES limit what all programs of the rule send a "
       "second. "
       "Without a rule that fits it a program may not attach." },
-    { "peerAddresses", RRCP, ALL, 0, TEXT(""),
+    { "peerAddresses", RRCP, ENGINES, 0, TEXT(""),
       "Without a key: addresses and prefixes outside the interface's subnet whose packets are "
       "taken too, for a router on the way or a /32 interface. With a key every source is heard. "
       "With transport : mesh: nodes that may join though no peer has named them." },
-    { "packetSecurity", RRCP, ALL, 0, WORD("auth|encrypt", "auth"),
+    { "packetSecurity", RRCP, ENGINES, 0, WORD("auth|encrypt", "auth"),
       "With a key. auth: a tag in each packet proves that a member of the group sent it. "
       "encrypt: others cannot read it, either. Members with one and the other work together." },
-    { "packetCipher", RRCP, ALL, 0, WORD("aes128|aes256", "aes128"),
+    { "packetCipher", RRCP, ENGINES, 0, WORD("aes128|aes256", "aes128"),
       "With a key: AES-GCM with session keys of so many bits. Members with one and the other "
       "work together." },
-    { "hsmInterval", RRCP, ALL, 0, TIME("s", 0, 3600 * SEC, "0"),
+    { "hsmInterval", RRCP, ENGINES, 0, TIME("s", 0, 3600 * SEC, "0"),
       "Period of the host status message; 0 = none." },
-    { "inProcess", RRCP, ALL, 0, BOOL("False"),
+    { "inProcess", RRCP, ENGINES, 0, BOOL("False"),
       "True: run the RRCP engine inside this process instead of attaching to rrcpd." },
     { "rrcpdInstance", RRCP, ALL, 0, TEXT("1"),
       "Which rrcpd of the network on this host to attach to. Not set: that of `rrcpd source` "
       "(for src_dist) or `rrcpd sink` (for p2ps) where one was started so, else 1." },
-    { "attachTimeout", DAEMON | RRCP, P2PS | SRC, 0, TIME("s", 0, 3600 * SEC, "30"),
+    { "attachTimeout", DAEMON | RRCP, P2PS | SRC | REC, 0, TIME("s", 0, 3600 * SEC, "30"),
       "With -noretry, how long an rrcpd is waited for before the program ends with code 4." },
-    { "lossPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),
+    { "lossPct", RRCP, ENGINES, DYN, PERCENT(0, 100, "0"),
       "For tests: share of the packets received that is thrown away." },
-    { "reorderPct", RRCP, ALL, DYN, PERCENT(0, 100, "0"),
+    { "reorderPct", RRCP, ENGINES, DYN, PERCENT(0, 100, "0"),
       "For tests: share of the packets received that is put behind the next." },
-    { "delayUs", RRCP, ALL, DYN, INT("us", 0, 10000000, "0"),
+    { "delayUs", RRCP, ENGINES, DYN, INT("us", 0, 10000000, "0"),
       "For tests: delay added to each packet received." },
-    { "faultSeed", RRCP, ALL, 0, INT("", 0, INT64_MAX, "0"),
+    { "faultSeed", RRCP, ENGINES, 0, INT("", 0, INT64_MAX, "0"),
       "For tests: seed of lossPct, reorderPct and delayUs. Other than 0: rrcpd takes these three "
       "over on SIGHUP." },
 
+    /* ---- the recorder ---- */
+    { "recordServer", DAEMON, REC, 0, TEXT(""),
+      "p2ps to record from as a consumer, HOST or HOST:PORT (14002); empty: the backbone, as a "
+      "requester, which wants `record` of attachAccess." },
+    { "recordServices", DAEMON, REC, 0, LIST(""),
+      "Services of the items, 16 at most. With recordFollow: those that are followed, empty for "
+      "all; else each item of each." },
+    { "recordItems", DAEMON, REC, 0, TEXT(""), "Items to record, comma separated." },
+    { "recordItemFile", DAEMON, REC, 0, PATH(""), "And an item list, as of rmdstestclient -f." },
+    { "recordFollow", DAEMON, REC, 0, BOOL("False"),
+      "True: record what others have open, in place of a list; from the backbone only." },
+    { "recordDomain", DAEMON, REC, 0, TEXT("MarketPrice"),
+      "Domain of the items, a number or a name." },
+    { "recordItemLimit", DAEMON, REC, 0, INT("items", 0, 1 << 20, "0"),
+      "Most items of a recording; further ones are counted, told, and not in it. 0 = as many as "
+      "memoryLimit has room for, 1,047,552 at most." },
+    { "recordServiceLimit", DAEMON, REC, 0, INT("items", 0, 1 << 20, "0"),
+      "Most items of one service of a recording, so that no service takes the room of the others. "
+      "0 = where all services are followed a quarter of the items, else no limit." },
+    { "recordFile", DAEMON, REC, 0, PATH("/var/lib/rmds/rmdsrec.%i/%Y%m%d-%H%M%S.rrec"),
+      "The file to write; further ones of the same start get a number before its ending. %Y %m %d "
+      "%H %M %S are the time of the start (UTC), %i the instance, %% a %. A file that is there is "
+      "not written over." },
+    { "recordRotateSize", DAEMON, REC, DYN, INT("bytes", 0, BYTES_MAX, "0"),
+      "Another file when this one is so large; 0 = never." },
+    { "recordRotateTime", DAEMON, REC, DYN, TIME("s", 0, 31536000 * SEC, "0"),
+      "Another file so often; 0 = never. `rmdsctl rmdsrec rotate` begins one at once." },
+    { "recordImages", DAEMON, REC, 0, TIME("s", 0, 86400 * SEC, "60"),
+      "How often an image of each item that has changed is written; 0 = never." },
+    { "recordBuffer", DAEMON, REC, 0, INT("bytes", 2 << 20, 4ll << 30, "64M"),
+      "What may wait for the disk; when it is full, messages are counted and left out, and images "
+      "follow." },
+    { "recordSync", DAEMON, REC, 0, WORD("none|chunk|interval", "none"),
+      "When to wait until data are on the disk: never, after each chunk, or every "
+      "recordSyncInterval." },
+    { "recordSyncInterval", DAEMON, REC, 0, TIME("s", 1 * MS, 86400 * SEC, "1"),
+      "How often, with recordSync : interval." },
+    { "recordLevel", DAEMON, REC, 0, INT("", 1, 19, "3"), "Level of the compression (zstd)." },
+    { "recordDiskLow", DAEMON, REC, DYN, INT("bytes", 0, BYTES_MAX, "1G"),
+      "With less than this left on the disk the recorder warns, before it is full; 0 = not." },
+    { "recordUser", DAEMON, REC, 0, TEXT("rmds"), "User of the login at recordServer." },
+    { "recordPasswordFile", DAEMON, REC, 0, PATH(""),
+      "File whose first line is the password of the login." },
+    { "recordPosition", DAEMON, REC, 0, TEXT("127.0.0.1/net"), "Position of the login." },
+    { "recordApplicationId", DAEMON, REC, 0, TEXT("256"), "Application id of the login." },
+    { "recordOpenWindow", DAEMON, REC, 0, INT("requests", 1, 1000000, "500"),
+      "Requests under way at recordServer at most." },
+    { "recordConnection", DAEMON, REC, 0, WORD("rssl|tls|rsocket", "rssl"),
+      "How recordServer is reached: TCP, TLS, or RDMA." },
+    { "tlsCertFile", DAEMON, REC, 0, PATH(""), "Certificate chain to show to recordServer, PEM." },
+    { "tlsKeyFile", DAEMON, REC, 0, PATH(""), "Its private key, PEM." },
+    { "tlsCaFile", DAEMON, REC, 0, PATH(""),
+      "Authorities that recordServer is checked against, PEM." },
+
     /* ---- threads and memory ---- */
-    { "mainThreadCpu", DAEMON, ALL, 0, CPUS, "CPUs of the control loop; empty = not bound." },
+    { "mainThreadCpu", DAEMON, ALL, 0, CPUS,
+      "CPUs of the control loop, which in rmdsrec also records; empty = not bound." },
+    { "diskThreadCpu", DAEMON, REC, 0, CPUS,
+      "CPUs of the thread that compresses and writes; empty = not bound." },
     { "writeThreadCpu", DAEMON, P2PS, INDEXED, CPUS,
       "CPUs of worker N (writeThreadCpu.0 is the first); without a number, of each." },
     { "itemThreadCpu", DAEMON, P2PS, INDEXED, CPUS,
@@ -753,21 +813,21 @@ const struct md_conf_row md_conf_rows[] = {
     { "numaNode", DAEMON, ALL, 0, INT("", -1, 255, "-1"),
       "NUMA node of the threads and their memory; -1 = not bound." },
     { "lockMemory", DAEMON, ALL, 0, BOOL("False"), "Keep all memory in RAM (mlockall)." },
-    { "busyPoll", DAEMON | RRCP, ALL, 0, TIME("us", 0, 1 * SEC, "0"),
+    { "busyPoll", DAEMON | RRCP, ENGINES, 0, TIME("us", 0, 1 * SEC, "0"),
       "How long a loop looks for work before it sleeps, and SO_BUSY_POLL of its sockets; 0 = not "
       "at all." },
-    { "eventMethod", DAEMON, P2PS | SRC, 0, WORD("epoll|poll", "epoll"),
+    { "eventMethod", DAEMON, P2PS | SRC | REC, 0, WORD("epoll|poll", "epoll"),
       "How loops wait. poll is for a library that is loaded in front of the kernel and knows only "
       "the plain calls for sockets: see kernel-bypass.md. It costs a look at every connection for "
       "each wake-up, and ten wake-ups a second." },
-    { "traceSample", DAEMON, ALL, 0, INT("updates", 0, 1000000000, "0"),
+    { "traceSample", DAEMON, ENGINES, 0, INT("updates", 0, 1000000000, "0"),
       "Of so many updates one leaves time stamps on its way, for rmds bench latency --where; 0 = "
       "none." },
     { "memoryLimit", DAEMON, ALL, 0, INT("bytes", 0, BYTES_MAX, "0"),
       "Most memory of the daemon, divided among its parts at start, and the ceiling behind every "
       "limit that is 0 = none; when it is reached, new work is refused and open items keep "
       "updating. 0 = a part of the machine's memory or of the cgroup's limit: p2ps 40 %, "
-      "src_dist 20 %, rrcpd 10 %, so that one of each fits a host." },
+      "src_dist 20 %, rrcpd and rmdsrec 10 %, so that one of each fits a host." },
 
     /* ---- log, statistics, places ---- */
     { "runDir", DAEMON, ALL, 0, PATH("/run/rmds"),
@@ -838,5 +898,7 @@ unsigned md_conf_program_bit(const char *program)
         return MD_CONF_SRC_DIST;
     if (strcasecmp(name, "rrcpd") == 0)
         return MD_CONF_RRCPD;
+    if (strcasecmp(name, "rmdsrec") == 0)
+        return MD_CONF_RMDSREC;
     return strcasecmp(name, "rmds") == 0 ? MD_CONF_TOOLS : 0;
 }

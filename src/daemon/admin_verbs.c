@@ -27,6 +27,8 @@ static void show_status(void *owner, struct daemon_request *request)
         daemon_text_add(text, "  %s\n", note);
     daemon_reload_words(daemon, words, sizeof(words));
     daemon_text_add(text, "  %s\n", words);
+    if (daemon->hooks.tell)
+        daemon->hooks.tell(daemon->hooks.owner, text);
     daemon_request_done(request, "shown");
 }
 

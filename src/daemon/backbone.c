@@ -134,7 +134,10 @@ static void tell(struct daemon *daemon, unsigned which, const char *network, con
     struct md_conf_object object = md_conf_object(daemon->boot_conf, MD_CONF_DAEMON, NULL);
     const char *run_dir = md_conf_string(&object, "runDir");
     const char *number = md_conf_string(&rrcp, "rrcpdInstance");
-    const char *param = md_conf_string(&object, "networkList")[0] ? "networkList" : "networkName";
+    unsigned program = md_conf_program_bit(md_conf_program(daemon->boot_conf));
+    bool has_list = md_conf_row_find("networkList", MD_CONF_DAEMON, program) &&
+                    md_conf_string(&object, "networkList")[0];
+    const char *param = has_list ? "networkList" : "networkName";
     char by_name[PLACE_BYTES], by_number[PLACE_BYTES], found[FOUND_BYTES];
     char note[STATS_STRING_BYTES];
 

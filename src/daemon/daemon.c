@@ -154,7 +154,9 @@ static int open_stats(struct daemon *daemon)
 /* traceSample; a daemon that cannot be looked at works all the same. */
 static void open_trace(const struct daemon *daemon)
 {
-    uint64_t sample = md_conf_u64(&daemon->object, "traceSample");
+    unsigned program = md_conf_program_bit(md_conf_program(daemon->conf));
+    bool has_sample = md_conf_row_find("traceSample", MD_CONF_DAEMON, program) != NULL;
+    uint64_t sample = has_sample ? md_conf_u64(&daemon->object, "traceSample") : 0;
     char path[512];
 
     if (sample == 0)

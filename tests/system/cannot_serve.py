@@ -21,6 +21,10 @@ CONF = """\
 *p2ps*rsslPort : 14202
 *p2ps*statusPort : 18081
 *p2ps*rrcpdInstance : 2
+*rmdsrec*statusPort : 18082
+*rmdsrec*rrcpdInstance : 2
+*rmdsrec*recordFollow : True
+*rmdsrec*recordFile : {folder}/day/%Y%m%d-%H%M%S.rrec
 *src_dist*serverPort : 14203
 *src_dist*serviceList : RDFD
 """
@@ -69,6 +73,20 @@ def cut_off(bed):
                                      "not ready: no rrcpd for network net1, instance 2\n"), probe(
                                          18081, "ready")
     assert probe(18081, "healthz") == (200, "ok\n"), probe(18081, "healthz")
+    cut_off_recorder(bed, place)
+
+
+def cut_off_recorder(bed, place):
+    """As p2ps; it has no folder to write to, either."""
+    bed.start("rmdsrec.1", "rmdsrec")
+    bed.said("rmdsrec.1",
+             rf"WARNING backbone net1: no rrcpd at {place}/run/rrcpd\.net1\.2/attach \(networkName "
+             rf"net1, the default; rrcpdInstance 2, {place}/c\.cnf:9\)")
+    bed.said("rmdsrec.1", rf"WARNING cannot write {place}/day/[0-9-]+\.rrec: No such file or directory")
+    bed.shown("rmdsrec.1", "WARN", "no rrcpd for network net1, instance 2")
+    assert probe(18082, "ready") == (503, "not ready: no rrcpd for network net1, instance 2\n"), \
+        probe(18082, "ready")
+    assert probe(18082, "healthz") == (200, "ok\n"), probe(18082, "healthz")
 
 
 def attached(bed):
@@ -78,6 +96,13 @@ def attached(bed):
     samples = get(18081, "metrics")
     assert 'rmds_ready{process="p2ps",number="1"} 1' in samples, "ready"
     assert "no rrcpd" not in bed.log("src_dist.1"), bed.log("src_dist.1")
+    bed.said("rmdsrec.1", r"NOTICE backbone net1: attached to its rrcpd, after \d+ s")
+    bed.shown("rmdsrec.1", "WARN", "cannot write: No such file or directory")
+    os.mkdir(os.path.join(bed.folder, "day"))
+    bed.said("rmdsrec.1", r"NOTICE recording into .*/day/[0-9-]+\.rrec")
+    bed.said("rmdsrec.1", r"NOTICE data are written, after \d+ s")
+    bed.shown("rmdsrec.1", "ok", "")
+    assert probe(18082, "ready") == (200, "ready\n"), probe(18082, "ready")
 
 
 def nothing_to_serve(bed):
@@ -111,6 +136,7 @@ def lost(bed):
     """An rrcpd that ends is missed like one that never was."""
     bed.stop("rrcpd.net1.2")
     bed.shown("p2ps.1", "WARN", "no rrcpd for network net1, instance 2")
+    bed.shown("rmdsrec.1", "WARN", "no rrcpd for network net1, instance 2")
     assert "no other node" not in bed.log("rrcpd.net1.1"), "on the loopback nobody else is needed"
 
 

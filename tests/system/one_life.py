@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""one_life.py - the three daemons start, obey signals and end alike.
+"""one_life.py - the daemons start, obey signals and end alike.
 
 The same steps for each of them: in the foreground and in the background, by option and by default;
 what each signal logs; where the log goes; what a service manager gets; the exit codes.
@@ -18,7 +18,8 @@ import conf_examples
 WAIT_S = 60
 DAEMONS = {"rrcpd": (["rrcpd", "net1"], "rrcpd.net1", "background"),
            "src_dist": (["src_dist"], "src_dist", "foreground"),
-           "p2ps": (["p2ps"], "p2ps", "foreground")}
+           "p2ps": (["p2ps"], "p2ps", "foreground"),
+           "rmdsrec": (["rmdsrec"], "rmdsrec", "foreground")}
 
 
 def until(is_so, what):
@@ -54,7 +55,8 @@ class Life:
         path = os.path.join(self.folder, name)
         with open(path, "w", encoding="ascii") as file:
             file.write(f"*runDir : {self.folder}\n*logDir : {self.folder}\n"
-                       f"*rrcp*interface : lo\n{lines}")
+                       f"*rrcp*interface : lo\n*rmdsrec*recordFollow : True\n"
+                       f"*rmdsrec*recordFile : {self.folder}/%Y%m%d-%H%M%S.rrec\n{lines}")
         return path
 
     def run(self, *options, conf=None):

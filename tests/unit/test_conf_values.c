@@ -45,10 +45,10 @@ static void a_parameter_no_line_sets_has_its_default(void **state)
 
 static void every_default_is_a_legal_value(void **state)
 {
-    static const char *const programs[] = { "p2ps", "src_dist", "rrcpd", "rmds" };
+    static const char *const programs[] = { "p2ps", "src_dist", "rrcpd", "rmds", "rmdsrec" };
 
     (void)state;
-    for (size_t p = 0; p < 4; p++) {
+    for (size_t p = 0; p < 5; p++) {
         struct md_conf *conf = load(programs[p], "");
 
         for (size_t i = 0; i < md_conf_row_count; i++)

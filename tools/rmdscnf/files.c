@@ -415,7 +415,7 @@ void look_at_daemon_files(const struct look *look)
     struct md_conf_object daemon = md_conf_object(look->conf, MD_CONF_DAEMON, NULL);
 
     look_at_folders(look, &daemon);
-    if (look->program != MD_CONF_RRCPD)
+    if (look->program & (MD_CONF_P2PS | MD_CONF_SRC_DIST))
         look_at_certificates(look, &daemon);
     if (look->program == MD_CONF_SRC_DIST) {
         look_at_access(look, &daemon, "providerAccessFile");

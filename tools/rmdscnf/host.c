@@ -151,8 +151,9 @@ static void look_at_rsockets(struct look *look)
 void look_at_ports(struct look *look)
 {
     struct md_conf_object daemon = md_conf_object(look->conf, MD_CONF_DAEMON, NULL);
-    const char *address =
-        look->program == MD_CONF_RRCPD ? "" : md_conf_string(&daemon, "listenAddress");
+    const char *address = look->program & (MD_CONF_P2PS | MD_CONF_SRC_DIST)
+                              ? md_conf_string(&daemon, "listenAddress")
+                              : "";
 
     if (look->program == MD_CONF_P2PS) {
         if (md_conf_bool(&daemon, "allowRSSLConnections"))

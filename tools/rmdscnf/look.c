@@ -17,6 +17,10 @@ static void look_at_daemon(struct look *look)
 
     look_at_daemon_files(look);
     look_at_ports(look);
+    if (look->program == MD_CONF_RMDSREC) {
+        look_at_recorder(look);
+        return;
+    }
     if (look->program == MD_CONF_RRCPD) {
         look_at_network(look, NULL);
         return;
@@ -52,7 +56,8 @@ static bool split(char *entry, struct md_conf_options *options, bool *has_namesp
     }
     options->network = network && *network ? network : NULL;
     options->instance = instance && *instance ? instance : NULL;
-    return bit == MD_CONF_P2PS || bit == MD_CONF_SRC_DIST || bit == MD_CONF_RRCPD;
+    return bit == MD_CONF_P2PS || bit == MD_CONF_SRC_DIST || bit == MD_CONF_RRCPD ||
+           bit == MD_CONF_RMDSREC;
 }
 
 static int look_at_entry(const struct md_conf_options *options, struct look *look, char *entry)

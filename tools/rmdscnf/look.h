@@ -42,6 +42,9 @@ void look_find(const struct look *look, enum md_conf_severity severity,
 void look_at_daemon_files(const struct look *look);
 void look_at_group_keys(const struct look *look, const struct md_conf_object *rrcp);
 
+/* recorder.c: what a recorder records, and where to. */
+void look_at_recorder(const struct look *look);
+
 /* host.c: ports and interfaces of this host. */
 void look_at_ports(struct look *look);
 void look_at_network(struct look *look, const char *network);

@@ -108,13 +108,13 @@ static void print_finding(void *arg, enum md_conf_severity severity, const char 
 /* Relations between values concern one program: check with the eyes of each daemon. */
 static int check(struct request *request)
 {
-    static const char *const programs[] = { "rmdscnf", "p2ps", "src_dist", "rrcpd" };
+    static const char *const programs[] = { "rmdscnf", "p2ps", "src_dist", "rrcpd", "rmdsrec" };
     struct findings findings = { 0 };
     int code = MD_EXIT_OK;
 
     request->conf.sink = print_finding;
     request->conf.sink_arg = &findings;
-    for (size_t i = 0; i < 4 && code != MD_EXIT_FILE; i++) {
+    for (size_t i = 0; i < 5 && code != MD_EXIT_FILE; i++) {
         struct md_conf *conf;
 
         request->conf.program = programs[i];
@@ -153,7 +153,8 @@ static bool program_split(struct request *request, const char *text)
         request->conf.instance = dot + 1;
     if (md_conf_program_bit(program))
         return true;
-    fprintf(stderr, "rmdscnf: no program %s; there are p2ps, src_dist, rrcpd and rmds\n", program);
+    fprintf(stderr, "rmdscnf: no program %s; there are p2ps, src_dist, rrcpd, rmdsrec and rmds\n",
+            program);
     return false;
 }
 

@@ -14,7 +14,7 @@
 #include "base/rundir.h"
 #include "daemon/admin.h"
 
-static const char *const programs[] = { "p2ps.", "src_dist.", "rrcpd." };
+static const char *const programs[] = { "p2ps.", "src_dist.", "rrcpd.", "rmdsrec." };
 
 /* The folder of a daemon: "p2ps.1". */
 static int is_daemon(const char *name)

@@ -23,6 +23,7 @@ static const char usage[] =
     "  trace SERVICE ITEM            where an item is: provider, handle, last record, watchers\n"
     "  kick ID|all                   disconnect a consumer or provider; kick user NAME\n"
     "  drain [on|off]                p2ps refuses new consumers; /ready says 503\n"
+    "  rotate                        rmdsrec begins another file\n"
     "  loglevel LEVEL                ERROR, WARNING, NOTICE, INFO or DEBUG\n"
     "  reload                        read the configuration again, as SIGHUP does\n"
     "  help                          what that daemon can be told\n"
@@ -90,7 +91,7 @@ static int find_folder(const struct request *request, char *out, size_t size, in
 
 static bool is_program(const char *word)
 {
-    static const char *const programs[] = { "p2ps", "src_dist", "rrcpd" };
+    static const char *const programs[] = { "p2ps", "src_dist", "rrcpd", "rmdsrec" };
 
     for (size_t i = 0; i < sizeof(programs) / sizeof(programs[0]); i++) {
         size_t length = strlen(programs[i]);

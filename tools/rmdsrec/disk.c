@@ -18,9 +18,11 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "base/thread.h"
+#include "say.h"
 
 #define CHUNKS_MAX 4096u
 #define PARTS_MAX  100000u /* of a series */
+#define PATH_BYTES 4096u
 
 struct queue {
     struct rec_chunk *chunks[CHUNKS_MAX];
@@ -35,6 +37,7 @@ struct disk {
     struct queue empty, full; /* under the lock, as is_over and stats */
     bool is_over;
     struct disk_stats stats;
+    char path[PATH_BYTES]; /* of the file, under the lock */
     /* Of the thread: */
     struct rec_file *file;
     int fd; /* -1: no file could be begun */
@@ -77,6 +80,7 @@ static void give(void *context, struct rec_chunk *chunk)
 
     pthread_mutex_lock(&disk->lock);
     push(&disk->full, chunk);
+    disk->stats.waiting = disk->full.count;
     if (disk->full.count > disk->stats.waiting_max)
         disk->stats.waiting_max = disk->full.count;
     pthread_cond_signal(&disk->more);
@@ -89,6 +93,13 @@ void disk_stats(struct disk *disk, struct disk_stats *out)
 {
     pthread_mutex_lock(&disk->lock);
     *out = disk->stats;
+    pthread_mutex_unlock(&disk->lock);
+}
+
+void disk_path(struct disk *disk, char *out, size_t size)
+{
+    pthread_mutex_lock(&disk->lock);
+    snprintf(out, size, "%s", disk->path);
     pthread_mutex_unlock(&disk->lock);
 }
 
@@ -144,7 +155,7 @@ static void name_of(const struct disk *disk, char *out, size_t size)
 /* False: disk->error says why. */
 static bool open_file(struct disk *disk)
 {
-    char path[4096];
+    char path[PATH_BYTES];
     uint64_t identity;
     struct rec_file_info info = {
         .mono_ns = md_clock_mono_ns(),
@@ -178,6 +189,11 @@ static bool open_file(struct disk *disk)
         return false;
     }
     disk->part++;
+    pthread_mutex_lock(&disk->lock);
+    snprintf(disk->path, sizeof(disk->path), "%s", path);
+    pthread_mutex_unlock(&disk->lock);
+    if (rec_is_daemon)
+        md_log(MD_LOG_NOTICE, "recording into %s", path);
     return true;
 }
 
@@ -197,6 +213,7 @@ static void count(struct disk *disk, const struct rec_chunk *lost)
     stats->failed_chunks += lost != NULL;
     stats->failed_records += lost ? lost->records : 0;
     stats->file_bytes = now.bytes;
+    stats->file_chunks = now.chunks;
     stats->files = disk->part;
     stats->error = disk->error;
     pthread_mutex_unlock(&disk->lock);
@@ -247,7 +264,7 @@ static void look_for_room(struct disk *disk)
 {
     uint64_t now_ns = md_clock_mono_ns();
     const char *slash = strrchr(disk->config.path, '/');
-    char folder[4096] = ".";
+    char folder[PATH_BYTES] = ".";
     struct statvfs info;
 
     if (now_ns - disk->looked_ns < MD_NS_PER_S)
@@ -260,6 +277,11 @@ static void look_for_room(struct disk *disk)
     pthread_mutex_lock(&disk->lock);
     disk->stats.free = room;
     pthread_mutex_unlock(&disk->lock);
+    if (disk->fd < 0 && disk->config.is_patient) {
+        disk->counted = (struct rec_file_stats){ 0 };
+        (void)open_file(disk);
+        count(disk, NULL);
+    }
 }
 
 /* Under the lock. */
@@ -276,14 +298,20 @@ static void *run(void *argument)
 {
     struct disk *disk = argument;
 
+    if (disk->config.settle)
+        disk->config.settle(disk->config.owner);
     md_thread_settled(&disk->thread);
     for (;;) {
         look_for_room(disk);
         pthread_mutex_lock(&disk->lock);
         struct rec_chunk *chunk = pop(&disk->full);
+        disk->stats.waiting = disk->full.count;
         bool is_over = !chunk && disk->is_over;
-        if (!chunk && !is_over)
+        if (!chunk && !is_over) {
+            disk->stats.busy_ns = 0;
             wait_a_second(disk);
+        }
+        disk->stats.busy_ns = md_clock_mono_ns();
         pthread_mutex_unlock(&disk->lock);
         if (is_over)
             return NULL;
@@ -328,16 +356,16 @@ bool disk_start(const struct disk_config *config, struct disk **out)
     (void)pthread_cond_init(&disk->more, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     if (!make(disk)) {
-        fprintf(stderr, "rmdsrec: no memory for %u chunks of 1 MiB\n", config->chunks);
+        rec_say(MD_LOG_ERROR, "no memory for %u chunks of 1 MiB", config->chunks);
         return false;
     }
-    if (!open_file(disk)) {
-        fprintf(stderr, "rmdsrec: cannot begin %s: %s\n", config->path, strerror(disk->error));
+    if (!open_file(disk) && (!config->is_patient || disk->error == EEXIST)) {
+        rec_say(MD_LOG_ERROR, "cannot begin %s: %s", config->path, strerror(disk->error));
         return false;
     }
     count(disk, NULL);
     if (md_thread_start(&disk->thread, run, disk) != MD_OK) {
-        fprintf(stderr, "rmdsrec: no thread: %s\n", strerror(errno));
+        rec_say(MD_LOG_ERROR, "no thread: %s", strerror(errno));
         return false;
     }
     return true;

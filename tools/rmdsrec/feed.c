@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "omm/item.h"
+#include "say.h"
 
 #define AGAIN_NS MD_NS_PER_S
 #define FULL_NS  (10 * MD_NS_PER_MS) /* a request that found no room is sent again so much later */
@@ -181,7 +182,7 @@ static void tell_reason(struct feed *feed, const char *reason)
     if (strcmp(feed->reason, reason) == 0)
         return;
     snprintf(feed->reason, sizeof(feed->reason), "%s", reason);
-    fprintf(stderr, PROGRAM ": %s:%u: %s\n", feed->host, feed->port, reason);
+    rec_say(MD_LOG_WARNING, "%s:%u: %s", feed->host, feed->port, reason);
 }
 
 static void on_closed(void *owner, const char *reason)

@@ -9,6 +9,7 @@
 #include "omm/directory.h"
 #include "omm/item.h"
 #include "omm/login.h"
+#include "say.h"
 
 /* Nothing is queued before it on this connection, so no room means a server that does not read. */
 static void send_setup(struct feed *feed, const struct rwf_encoder *enc)
@@ -88,7 +89,7 @@ static void on_login(struct feed *feed, const struct rwf_msg *msg)
         ask_directory(feed);
         return;
     }
-    fprintf(stderr, PROGRAM ": login %s: %s %s\n", feed->state == FEED_LOGIN ? "refused" : "closed",
+    rec_say(MD_LOG_WARNING, "login %s: %s %s", feed->state == FEED_LOGIN ? "refused" : "closed",
             rwf_state_code_name(msg->state.code),
             md_text_dotted(msg->state.text.data, msg->state.text.length, text));
     if (msg->state.stream_state == RWF_STREAM_CLOSED)
@@ -149,7 +150,7 @@ static void on_directory(struct feed *feed, const struct rwf_msg *msg, struct rw
 
 static void no_dictionary(struct feed *feed, const char *why)
 {
-    fprintf(stderr, PROGRAM ": no dictionary: %s; images have no ripples and no partial updates\n",
+    rec_say(MD_LOG_WARNING, "no dictionary: %s; images have no ripples and no partial updates",
             why);
     feed->asks_dictionary = false;
     rwf_dictionary_destroy(feed->dictionary);

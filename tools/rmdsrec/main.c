@@ -5,6 +5,7 @@
 
 #include "base/err.h"
 #include "rec.h"
+#include "record_daemon.h"
 
 enum verb {
     RECORD = 1,
@@ -54,7 +55,9 @@ static void help(const struct row *rows, size_t count)
            "       " PROGRAM " compare FILE FILE [-series]\n"
            "       " PROGRAM " import FILE -csv CSV [-dict FOLDER]\n"
            "       " PROGRAM " replay FILE [-N PORT] [-speed FACTOR] [option]...\n"
-           "       " PROGRAM " tell SOCKET COMMAND...\n\n");
+           "       " PROGRAM " tell SOCKET COMMAND...\n"
+           "       " PROGRAM
+           " [-instance N] [option]...    a recorder by rmds.cnf, as a daemon\n\n");
     for (size_t i = 0; i < VERB_COUNT; i++)
         printf("  %-20s %s\n", VERBS[i].name, VERBS[i].help);
     for (size_t i = 0; i < count; i++) {
@@ -148,7 +151,7 @@ static void put_verb(const char *name, struct md_option_list *given)
     given->count = 2;
 }
 
-int main(int argc, char **argv)
+static int run_verb(int argc, char **argv)
 {
     struct words w = { .help = false };
     const struct row rows[] = {
@@ -166,6 +169,9 @@ int main(int argc, char **argv)
           RECORD },
         { { "follow", NULL, MD_OPTION_FLAG, &w.follows,
             "with -net: what others have open, of the services (-S), or of all" },
+          RECORD },
+        { { "serviceItems", "N", MD_OPTION_STRING, &w.service_items,
+            "items of one service at most (without -S a quarter of all, else no limit)" },
           RECORD },
         { { "S", "SERVICE", MD_OPTION_LIST, &w.services,
             "service of the items; several: each item of each" },
@@ -267,4 +273,37 @@ int main(int argc, char **argv)
     }
     put_verb(argv[0], &given);
     return run(rows, count, &given, &w);
+}
+
+/* ---- the daemon ---- */
+
+/* No verb, and nothing that is none, stands first: the daemon. */
+static bool is_daemon(int argc, char **argv)
+{
+    const char *slash = strrchr(argv[0], '/');
+
+    if (strcmp(slash ? slash + 1 : argv[0], "rmdsreplay") == 0 || (argc > 1 && argv[1][0] != '-'))
+        return false;
+    for (int i = 1; i < argc; i++) {
+        for (size_t v = 0; v < VERB_COUNT; v++) {
+            if (strcmp(argv[i], VERBS[v].name) == 0)
+                return false;
+        }
+    }
+    return true;
+}
+
+int main(int argc, char **argv)
+{
+    static const char *const helps[] = { "-help", "--help", "-h" };
+
+    if (!is_daemon(argc, argv))
+        return run_verb(argc, argv);
+    for (size_t i = 0; i < 3 && argc == 2; i++) {
+        if (strcmp(argv[1], helps[i]) == 0) {
+            (void)run_verb(argc, argv);
+            printf("\nWithout a verb:\n\n");
+        }
+    }
+    return record_daemon_main(argc, argv);
 }

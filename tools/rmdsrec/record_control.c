@@ -46,7 +46,7 @@ static void on_line(void *owner, unsigned talker, const char *line, size_t lengt
     if (is_word(line, length, "st"))
         show(recorder, answer);
     else if (is_word(line, length, "rotate"))
-        recorder->rotate(recorder);
+        recorder_rotate(recorder);
     else if (is_word(line, length, "q") || is_word(line, length, "quit"))
         recorder_stop(recorder);
     else

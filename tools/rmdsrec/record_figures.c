@@ -8,14 +8,6 @@
 #include "rec.h"
 #include "record.h"
 
-void recorder_stop(struct recorder *recorder)
-{
-    if (recorder->is_tap)
-        md_loop_stop(recorder->feed.loop);
-    else
-        feed_stop(&recorder->feed);
-}
-
 static const char *state_of(const struct feed *feed)
 {
     return feed->state == FEED_UP ? "connected" : feed->link ? "connecting" : "disconnected";
@@ -29,7 +21,8 @@ void recorder_figures(const struct recorder *recorder, struct recorder_figures *
     if (!recorder->is_tap) {
         *out = (struct recorder_figures){ .open = feed_open_items(feed),
                                           .items = feed->item_count,
-                                          .state = state_of(feed) };
+                                          .state = state_of(feed),
+                                          .is_connected = feed->state == FEED_UP };
         return;
     }
     if (recorder->tap)
@@ -38,6 +31,7 @@ void recorder_figures(const struct recorder *recorder, struct recorder_figures *
         .open = stats.open,
         .items = recorder->tap_config.follows ? stats.items : feed->item_count,
         .state = stats.is_attached ? "attached" : "not attached",
+        .is_connected = stats.is_attached,
     };
 }
 
@@ -58,11 +52,14 @@ void recorder_show(struct recorder *recorder, uint64_t now_ns)
     if (now_ns - recorder->second_ns >= MD_NS_PER_S) {
         recorder->rate = (kept.messages - recorder->second_messages) * MD_NS_PER_S /
                          (now_ns - recorder->second_ns);
+        recorder->byte_rate =
+            (disk.bytes - recorder->second_bytes) * MD_NS_PER_S / (now_ns - recorder->second_ns);
         recorder->second_messages = kept.messages;
+        recorder->second_bytes = disk.bytes;
         recorder->second_ns = now_ns;
     }
     const struct shown_figures shown = {
-        .is_connected = recorder->is_tap ? tap.is_attached : recorder->feed.state == FEED_UP,
+        .is_connected = figures.is_connected,
         .items = figures.items,
         .items_open = figures.open,
         .messages = kept.messages,
@@ -70,18 +67,24 @@ void recorder_show(struct recorder *recorder, uint64_t now_ns)
         .images = kept.images,
         .messages_lost = kept.lost,
         .rate = recorder->rate,
+        .byte_rate = recorder->byte_rate,
         .files = disk.files,
         .file_bytes = disk.file_bytes,
         .chunks = disk.chunks,
         .chunk_bytes = disk.bytes,
+        .records = disk.records,
         .chunks_lost = disk.failed_chunks,
         .last_chunk_ns = disk.last_ns,
+        .buffer = disk.waiting,
         .buffer_max = disk.waiting_max,
+        .buffer_size = recorder->disk_config.chunks,
         .disk_free = disk.free,
         .links_lost = recorder->feed.stats.lost_connections,
         .suspects = tap.suspects,
         .overruns = tap.overruns,
         .records_lost = tap.records_lost,
+        .denied = tap.denied,
+        .refused = kept.refused_names,
     };
     char trouble[160] = "";
     if (disk.error)

@@ -22,24 +22,31 @@ static const struct stats_row rows[] = {
     ROW(COUNTER, "images", images),
     ROW(COUNTER, "messagesLost", messages_lost),
     ROW(GAUGE, "messagesPerSecond", rate),
+    ROW(GAUGE, "bytesPerSecond", byte_rate),
     ROW(COUNTER, "files", files),
     ROW(GAUGE, "fileBytesNow", file_bytes),
     ROW(COUNTER, "chunks", chunks),
     ROW(COUNTER, "bytesWritten", chunk_bytes),
+    ROW(COUNTER, "recordsWritten", records),
     ROW(COUNTER, "chunksLost", chunks_lost),
     ROW(TIME, "lastChunk", last_chunk_ns),
+    ROW(GAUGE, "bufferNow", buffer),
     ROW(GAUGE, "bufferMax", buffer_max),
+    ROW(GAUGE, "bufferSize", buffer_size),
     ROW(GAUGE, "diskFree", disk_free),
     ROW(COUNTER, "linksLost", links_lost),
     ROW(COUNTER, "gapsSeen", suspects),
     ROW(COUNTER, "overruns", overruns),
     ROW(COUNTER, "recordsLost", records_lost),
+    ROW(COUNTER, "denied", denied),
+    ROW(COUNTER, "itemsRefused", refused),
 };
 
 struct shown {
     struct stats_segment *segment;
     struct stats_entry *entries[STATS_ROW_COUNT(rows)];
-    struct stats_entry *ready;
+    struct stats_entry *ready;   /* NULL: the segment is that of a daemon */
+    struct stats_entry *file;    /* NULL: none is shown yet */
     struct stats_entry *trouble; /* NULL: there is none */
 };
 
@@ -70,15 +77,41 @@ void shown_close(struct shown *shown)
 {
     if (!shown)
         return;
-    stats_segment_close(shown->segment);
+    if (shown->ready)
+        stats_segment_close(shown->segment);
     free(shown);
+}
+
+int shown_join(struct stats_segment *segment, struct shown **out)
+{
+    struct shown *shown = calloc(1, sizeof(*shown));
+
+    *out = shown;
+    if (!shown)
+        return -1;
+    shown->segment = segment;
+    stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, PROGRAM ".", shown->entries);
+    return 0;
+}
+
+void shown_file_set(struct shown *shown, const char *path)
+{
+    size_t length = strlen(path);
+    const char *end = length < STATS_STRING_BYTES ? path : path + length - STATS_STRING_BYTES + 1;
+
+    if (!shown->file)
+        shown->file = stats_string_add(shown->segment, PROGRAM ".file", end);
+    else
+        stats_string_set(shown->segment, shown->file, end);
 }
 
 void shown_set(struct shown *shown, uint64_t now_ns, const struct shown_figures *figures,
                const char *trouble)
 {
-    stats_segment_beat(shown->segment, now_ns);
     stats_rows_set(rows, STATS_ROW_COUNT(rows), shown->entries, figures);
+    if (!shown->ready)
+        return;
+    stats_segment_beat(shown->segment, now_ns);
     stats_gauge_set(shown->ready, !*trouble);
     if (!*trouble && shown->trouble) {
         stats_entry_remove(shown->segment, shown->trouble);

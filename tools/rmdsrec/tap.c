@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "omm/item.h"
+#include "say.h"
 #include "tap_setup.h"
 
 #define WHY_MAX 256u
@@ -278,11 +279,10 @@ static void on_link(void *owner, bool is_up)
     note_time(tap);
     if (is_up) {
         tap->denied_last = 0; /* rrcpd counts from here */
-        fprintf(stderr, PROGRAM ": attached to the backbone\n");
+        rec_say(MD_LOG_NOTICE, "attached to the backbone");
     } else {
         tap->feed->stats.lost_connections++;
-        fprintf(stderr, PROGRAM ": no longer on the backbone: %s\n",
-                rmds_backbone_why(tap->backbone));
+        rec_say(MD_LOG_WARNING, "no longer on the backbone: %s", rmds_backbone_why(tap->backbone));
         rec_keeper_cut(tap->feed->keeper, tap->feed->now, "no longer on the backbone");
     }
     tap->stats.was_attached = tap->stats.was_attached || is_up;
@@ -293,7 +293,7 @@ static void on_refused(void *owner, int error, const char *why)
 {
     (void)owner;
     (void)error;
-    fprintf(stderr, PROGRAM ": refused: %s\n", why);
+    rec_say(MD_LOG_WARNING, "refused: %s", why);
 }
 
 static void on_denied(void *owner, uint64_t count, const char *what)
@@ -304,7 +304,7 @@ static void on_denied(void *owner, uint64_t count, const char *what)
     tap->denied_last = count; /* since it attached */
     snprintf(tap->stats.denied_why, sizeof(tap->stats.denied_why), "denied: %s", what);
     tap->denied_ns = md_clock_mono_ns();
-    fprintf(stderr, PROGRAM ": rrcpd dropped %" PRIu64 " messages of ours: %s\n", count, what);
+    rec_say(MD_LOG_WARNING, "rrcpd dropped %" PRIu64 " messages of ours: %s", count, what);
 }
 
 static int work(void *owner)
@@ -361,7 +361,7 @@ int tap_start(const struct tap_config *config, struct feed *feed, struct tap **o
         md_loop_fd_add(feed->loop, rmds_backbone_descriptor(tap->backbone), MD_LOOP_READ, on_ready,
                        tap, &tap->fd) != MD_OK ||
         md_loop_source_add(feed->loop, &ops, tap, &tap->source) != MD_OK) {
-        fprintf(stderr, PROGRAM ": cannot join the backbone: %s\n", why);
+        rec_say(MD_LOG_WARNING, "cannot join the backbone: %s", why);
         return -1;
     }
     return 0;
@@ -389,20 +389,16 @@ void tap_tick(struct tap *tap)
 
     rmds_backbone_stats(tap->backbone, &stats);
     if (stats.overruns > tap->overruns_told)
-        fprintf(stderr,
-                PROGRAM ": too slow for the ring of rrcpd, which has lapped it %" PRIu64
-                        " times: items that lost messages are suspect until their next image\n",
+        rec_say(MD_LOG_WARNING,
+                "too slow for the ring of rrcpd, which has lapped it %" PRIu64
+                " times: items that lost messages are suspect until their next image",
                 stats.overruns);
     tap->overruns_told = stats.overruns;
     const char *why = rmds_backbone_why(tap->backbone);
-    if (!tap->stats.is_attached && *why && strcmp(why, tap->why_told) != 0) {
+    if (!rec_is_daemon && !tap->stats.is_attached && *why && strcmp(why, tap->why_told) != 0) {
         snprintf(tap->why_told, sizeof(tap->why_told), "%s", why);
-        fprintf(stderr, PROGRAM ": %s\n", why);
+        rec_say(MD_LOG_WARNING, "%s", why);
     }
-    if (tap->stats.too_many > 0 && tap->too_many_told == 0)
-        fprintf(stderr, PROGRAM ": a recording has %u items at most: further ones are not in it\n",
-                REC_ITEMS_MAX);
-    tap->too_many_told = tap->stats.too_many;
     uint64_t now_ns = md_clock_mono_ns();
     if (now_ns - tap->denied_ns >= DENIED_NS)
         tap->stats.denied_why[0] = 0; /* it is let pass by now */

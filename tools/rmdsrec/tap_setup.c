@@ -10,6 +10,7 @@
 #include "base/err.h"
 #include "omm/directory.h"
 #include "rmds/rwf_dictionary.h"
+#include "say.h"
 
 #define FIELDS           "RWFFld"
 #define ENUMERATIONS     "RWFEnum"
@@ -109,9 +110,9 @@ static void no_dictionary(struct tap *tap)
         tap->dictionary_pause = 2 * pause < PAUSE_MAX_NS ? 2 * pause : PAUSE_MAX_NS;
     }
     tap->dictionary_ns = tap->dictionary_left > 0 ? md_clock_mono_ns() + pause : MD_NEVER;
-    fprintf(stderr,
-            PROGRAM ": no dictionary from %s%s; without one images have no ripples and no partial "
-                    "updates\n",
+    rec_say(MD_LOG_WARNING,
+            "no dictionary from %s%s; without one images have no ripples and no partial "
+            "updates",
             tap->dictionary_service, tap->dictionary_left > 0 ? "" : ", which is too long");
     begin_items(tap);
 }

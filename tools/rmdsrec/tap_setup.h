@@ -47,9 +47,8 @@ struct tap {
     uint64_t dictionary_left;  /* bytes that are taken at most, of all of them */
     uint32_t parts;            /* of the one under way */
     bool has_directory;        /* a refresh was recorded */
-    uint64_t too_many_told;
-    uint64_t denied_last; /* what rrcpd said last */
-    uint64_t denied_ns;   /* and when */
+    uint64_t denied_last;      /* what rrcpd said last */
+    uint64_t denied_ns;        /* and when */
     uint64_t overruns_told;
     char why_told[256];
     struct tap_stats stats;

@@ -17,6 +17,7 @@ struct words {
     const char *output, *host, *list, *names, *domain; /* record */
     const char *network, *instance, *run_dir;          /* record, from the backbone */
     const char *name;                                  /* record: of its figures */
+    const char *service_items;                         /* record: of one service */
     bool follows;
     const char *user, *password_file, *position, *application_id, *window;
     const char *secs, *buffer, *level, *images, *sync, *rotate_bytes, *rotate_seconds;
