@@ -365,6 +365,15 @@ stage_tidy() {
     collect tidy judge_tidy && passed=$((passed + 1))
 }
 
+# The python3 of a version manager may be a script that looks for the real one each time, which takes longer than many
+# tests: they get the one that it finds.
+python_itself() {
+    local found real
+    found=$(command -v python3) && [ "$(head -c 2 "$found" | tr -d '\0')" = '#!' ] || return 0
+    real=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))') && [ -x "$real/python3" ] &&
+        PATH=$real:$PATH
+}
+
 verb_test() {
     local pattern='' long='' argument start=$SECONDS
     for argument in "$@"; do
@@ -377,6 +386,7 @@ verb_test() {
     [ -n "$long" ] && long_label='' ctest_labels=() fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
     install_hook "$root"
     setup_for run unit clang test || return 1
+    python_itself
     if [ -n "$pattern" ]; then
         ctest_labels+=(-R "$pattern")
         stage "release" stage_release
