@@ -183,7 +183,7 @@ static bool at_source(const struct proc *proc, uint32_t item, struct rrmp_source
 /* How items in each p2ps have moved since the last look. */
 void cores_look(struct world *world)
 {
-    for (uint32_t p = world->plan.source_count; p < world->proc_count; p++) {
+    for (uint32_t p = world->plan.source_count; p < world_sinks_end(world); p++) {
         const struct proc *proc = &world->procs[p];
         uint8_t *last = world->outside->moves[p];
 
@@ -204,7 +204,7 @@ static uint32_t holders_of(const struct world *world, const struct proc *source,
 {
     uint32_t holders = 0;
 
-    for (uint32_t p = world->plan.source_count; p < world->proc_count; p++) {
+    for (uint32_t p = world->plan.source_count; p < world_sinks_end(world); p++) {
         const struct proc *proc = &world->procs[p];
         struct rrmp_sink_item info;
         if (proc->is_alive && at_sink(world, proc, item, &info) && info.instance != 0xFFFF &&
@@ -331,7 +331,7 @@ static void check_sink(struct world *world, const struct proc *proc)
 
 void cores_check_end(struct world *world)
 {
-    for (uint32_t p = 0; p < world->proc_count; p++) {
+    for (uint32_t p = 0; p < world_sinks_end(world); p++) {
         const struct proc *proc = &world->procs[p];
         if (!proc->is_alive)
             world_fail(world, "R5", "process %u is dead at the end", p);

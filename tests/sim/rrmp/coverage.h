@@ -5,11 +5,12 @@
 
 #include <stdint.h>
 
-#define IN_ENGINES 1u /* must occur when models stand around the engines */
-#define IN_CORES   2u /* must occur when the cores of the programs run */
-#define IN_BOTH    3u
-#define IN_FILTERS 4u /* must occur with --filters */
-#define IN_RATES   8u /* must occur with --rates */
+#define IN_ENGINES   1u /* must occur when models stand around the engines */
+#define IN_CORES     2u /* must occur when the cores of the programs run */
+#define IN_BOTH      3u
+#define IN_FILTERS   4u  /* must occur with --filters */
+#define IN_RATES     8u  /* must occur with --rates */
+#define IN_FOLLOWERS 16u /* must occur with --followers */
 
 /* ROW(name, where, group, text) */
 #define COVERAGE(ROW)                                                                              \
@@ -91,6 +92,14 @@
     ROW(naks, IN_CORES, "delivered", "nak")                                                        \
     ROW(post_lost, IN_ENGINES, "delivered", "post without answer")                                 \
     ROW(from_p2ps_cache, IN_CORES, "delivered", "image from the cache of p2ps")                    \
+    ROW(followed_bound, IN_FOLLOWERS, "follower", "told to be bound")                              \
+    ROW(followed_lists, IN_FOLLOWERS, "follower", "part of a list")                                \
+    ROW(followed_images, IN_FOLLOWERS, "follower", "image")                                        \
+    ROW(followed_updates, IN_FOLLOWERS, "follower", "update")                                      \
+    ROW(followed_ends, IN_FOLLOWERS, "follower", "end")                                            \
+    ROW(followed_moves, IN_FOLLOWERS, "follower", "item moved to another source")                  \
+    ROW(followed_names_refused, IN_FOLLOWERS, "follower", "name that nobody has")                  \
+    ROW(followed_judged, IN_FOLLOWERS, "follower", "compared with what is bound")                  \
     ROW(refused, IN_BOTH, "backbone", "refusal")                                                   \
     ROW(gap_hits, IN_BOTH, "backbone", "item hit by GAPITEMS")                                     \
     ROW(not_held, IN_BOTH, "backbone", "gap log did not hold")                                     \
@@ -141,6 +150,8 @@ struct coverage {
     uint64_t service_downs_told, service_ups_told, acks, naks, post_lost, from_p2ps_cache;
     uint64_t refused, gap_hits, not_held, whole, failovers, unicast_images, redundant, held_over;
     uint64_t audits, audit_mended;
+    uint64_t followed_bound, followed_lists, followed_images, followed_updates, followed_ends;
+    uint64_t followed_moves, followed_names_refused, followed_judged;
     uint64_t moves[5][5]; /* of items in a p2ps, as seen every 20 ms */
     uint64_t experiments[8];
 };

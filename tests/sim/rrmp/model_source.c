@@ -446,6 +446,9 @@ static void wanted(struct world *world, struct proc *proc, const struct rrmp_sou
 
     if (event->is_private && private_wanted(world, proc, event))
         return;
+    if (number == ITEMS_MAX && !event->is_private && world->follow.is_on &&
+        !world->plan.hostile_per_s)
+        world_fail(world, "R25", "source %u opens an item of followers alone", proc->number);
     if (number == ITEMS_MAX || event->is_private) {
         const struct rrmp_ending ending = { .state = CLOSED, .code = 1 };
         rrmp_source_item_close(proc->own_source, world->now_ns, event->item, &ending);

@@ -160,7 +160,7 @@ const char *paces_refresh_judge(const struct world *world, const struct stream *
 /* Turns are by the clock, so one that is late is followed by the next all the sooner. */
 static bool is_late(const struct world *world, uint64_t since_ns)
 {
-    for (uint32_t p = world->plan.source_count; p < world->proc_count; p++) {
+    for (uint32_t p = world->plan.source_count; p < world_sinks_end(world); p++) {
         const struct proc *proc = &world->procs[p];
         if (proc->hung_until_ns >= since_ns || proc->woke_ns >= since_ns)
             return true;

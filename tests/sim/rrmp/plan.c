@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "follower.h"
 #include "paces.h"
 
 uint32_t world_between(struct world *world, uint32_t low, uint32_t high)
@@ -556,6 +557,8 @@ void plan_make(struct world *world)
     }
     if (world->options.has_paces)
         forget_draw(world);
+    if (world->follow.is_on || world->options.has_followers)
+        followers_draw(world);
     if (world->lines.is_on || world->options.has_lines)
         lines_draw(world);
     if (world->paces.is_on || (world->options.has_paces && !world->options.is_engine_only))

@@ -650,6 +650,8 @@ static void stream_asked(struct provider *p, int32_t id, uint32_t item)
     }
     if (is_item(world, item) && p->ids[item] != 0)
         world_fail(world, "R7", "item %u is open twice at provider %u", item, p->number);
+    if (item >= FOLLOWED_FIRST && item < CROWD_FIRST && !world->plan.hostile_per_s)
+        world_fail(world, "R25", "item %u is asked for, and followers alone have opened it", item);
     if (!is_item(world, item) && item < CROWD_FIRST) {
         status_say(p, id, RWF_STREAM_CLOSED, RWF_CODE_NOT_FOUND, false, item + 1, 0);
     } else if (is_item(world, item) && world->items[item].is_refused) {

@@ -5,12 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "follower.h"
 #include "paces.h"
 #include "world.h"
 
-#define CALM_NS  (12 * SEC) /* after the last fault, updates going on */
-#define REST_NS  (20 * SEC) /* after the last fault, until interest equals open items: R6 */
-#define QUIET_NS (80 * SEC) /* and then without any: lingers end, the dead are forgotten */
+#define CALM_NS      (12 * SEC) /* after the last fault, updates going on */
+#define REST_NS      (20 * SEC) /* after the last fault, until interest equals open items: R6 */
+#define QUIET_NS     (80 * SEC) /* and then without any: lingers end, the dead are forgotten */
+#define FOLLOWERS_NS (30 * SEC) /* the end of that: followers ask for nothing any more */
 
 void world_fail(struct world *world, const char *rule, const char *format, ...)
 {
@@ -48,8 +50,11 @@ bool world_chance(struct world *world, uint32_t ppm)
 static void item_make(struct world *world, uint32_t number)
 {
     struct world_item *item = &world->items[number];
-    uint8_t name[16];
+    uint8_t name[240];
     int length = snprintf((char *)name, sizeof(name), "ITEM%u.N", number);
+
+    for (; length < (int)world->follow.name_length; length++)
+        name[length] = 'x';
     const struct rrmp_key key = {
         .domain = 6,
         .members = RRMP_KEY_NAME,
@@ -74,6 +79,8 @@ static const struct proc_ops *ops_of(const struct world *world, uint32_t proc)
 {
     bool is_source = proc < world->plan.source_count;
 
+    if (proc >= world_sinks_end(world))
+        return &follower_ops;
     if (world->options.is_engine_only)
         return is_source ? &model_source_ops : &model_sink_ops;
     return is_source ? &core_source_ops : &core_sink_ops;
@@ -92,7 +99,7 @@ static void world_make(struct world *world)
     lines_settle(world);
     for (uint32_t n = 0; n < plan->node_count; n++)
         network_node_up(world, n);
-    world->proc_count = plan->source_count + plan->sink_count;
+    world->proc_count = world_sinks_end(world) + plan->follower_count;
     for (uint32_t p = 0; p < world->proc_count; p++) {
         world->procs[p].number = p;
         world->procs[p].is_source = p < plan->source_count;
@@ -145,7 +152,7 @@ static void update_event(struct world *world, struct event *event)
 
 static void churn_event(struct world *world, struct event *event)
 {
-    uint32_t p = world_between(world, world->plan.source_count, world->proc_count - 1);
+    uint32_t p = world_between(world, world->plan.source_count, world_sinks_end(world) - 1);
 
     (void)event;
     if (world->is_quiet)
@@ -336,7 +343,7 @@ static void check_interest(struct world *world)
             bool is_there =
                 up->item != RRMP_ITEM_NONE && rrmp_source_item_info(proc->source, up->item, &info);
             uint32_t holders = 0;
-            for (uint32_t s = world->plan.source_count; s < world->proc_count; s++) {
+            for (uint32_t s = world->plan.source_count; s < world_sinks_end(world); s++) {
                 struct rrmp_sink_item has;
                 const struct proc *sink = &world->procs[s];
                 if (sink->is_alive && rrmp_sink_item_info(sink->sink, sink->sink_item[i], &has) &&
@@ -434,6 +441,7 @@ static void world_free(struct world *world)
 
 static void check_end(struct world *world)
 {
+    followers_check_end(world);
     if (world->outside) {
         consumers_check_end(world);
         providers_check_end(world);
@@ -443,7 +451,8 @@ static void check_end(struct world *world)
             world_fail(world, "R2", "%u times told suspect without any fault", world->told_suspect);
         return;
     }
-    for (uint32_t p = world->plan.source_count; p < world->proc_count && !world->failure[0]; p++)
+    for (uint32_t p = world->plan.source_count; p < world_sinks_end(world) && !world->failure[0];
+         p++)
         sink_check_end(world, &world->procs[p]);
     if (!world->failure[0])
         check_interest(world);
@@ -472,6 +481,8 @@ static bool run_seed(const struct options *options, struct coverage *coverage, u
         run_until(world, world->calm_ns + REST_NS);
         cores_check_interest(world);
     }
+    run_until(world, world->calm_ns + CALM_NS + QUIET_NS - FOLLOWERS_NS);
+    followers_rest(world);
     run_until(world, world->calm_ns + CALM_NS + QUIET_NS);
     if (!world->failure[0])
         check_end(world);
@@ -501,6 +512,7 @@ static int coverage_print(const struct coverage *coverage, const struct options 
 
     where |= options->has_lines ? IN_FILTERS : 0;
     where |= options->has_paces ? IN_RATES : 0;
+    where |= options->has_followers ? IN_FOLLOWERS : 0;
     puts("coverage:");
 #define PRINT(field, in, group, text)                                                              \
     if ((in)&where)                                                                                \
@@ -513,14 +525,16 @@ static int coverage_print(const struct coverage *coverage, const struct options 
 
 static const char usage[] =
     "usage: rrmpsim [--seeds A..B,C,...] [--cores real|model] [--scenario NAME|all] [--filters]\n"
-    "               [--rates] [--trace] [--coverage] [--twice] [--stop] [--check-all]\n"
+    "               [--rates] [--followers] [--trace] [--coverage] [--twice] [--stop] "
+    "[--check-all]\n"
     "       rrmpsim --list                         names of the scenarios\n"
     "Each seed is one course of events. The cores of src_dist and p2ps run; with --cores model "
     "small\n"
     "models stand around their engines instead. --filters: the same course, with lines of\n"
     "filterFile that leave out fields and types and merge updates. --rates: with streams that "
     "choose\n"
-    "a rate of conflateRates, and another when they ask again. --twice: the same seed must\n"
+    "a rate of conflateRates, and another when they ask again. --followers: with recorders that\n"
+    "follow what others have open. --twice: the same seed must\n"
     "give the same (it is tried on each sixteenth seed anyway). --stop: at the first failure.\n"
     "--check-all: walk all tables after every step, not only now and then. Exit status 1 when any\n"
     "failed, or with --coverage when something never occurred.\n";
@@ -557,11 +571,11 @@ static void run_one(const struct arguments *arguments, const struct options *opt
     if (is_good)
         return;
     printf("seed %" PRIu64 " failed: %s (replay: rrmpsim --seeds %" PRIu64 "..%" PRIu64
-           "%s%s%s%s%s --trace)\n",
+           "%s%s%s%s%s%s --trace)\n",
            options->seed, failure, options->seed, options->seed,
            options->is_engine_only ? " --cores model" : "", options->has_lines ? " --filters" : "",
-           options->has_paces ? " --rates" : "", options->scenario ? " --scenario " : "",
-           options->scenario ? options->scenario : "");
+           options->has_paces ? " --rates" : "", options->has_followers ? " --followers" : "",
+           options->scenario ? " --scenario " : "", options->scenario ? options->scenario : "");
     fflush(stdout);
 }
 
@@ -638,6 +652,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
             arguments->options.has_lines = true;
         else if (strcmp(argv[i], "--rates") == 0)
             arguments->options.has_paces = true;
+        else if (strcmp(argv[i], "--followers") == 0)
+            arguments->options.has_followers = true;
         else if (strcmp(argv[i], "--twice") == 0)
             arguments->is_twice = true;
         else if (strcmp(argv[i], "--stop") == 0)

@@ -14,21 +14,22 @@
 #include "rrmp/sink.h"
 #include "rrmp/source.h"
 
-#define MS           UINT64_C(1000000)
-#define SEC          UINT64_C(1000000000)
+#define MS             UINT64_C(1000000)
+#define SEC            UINT64_C(1000000000)
 
-#define NODES_MAX    16
-#define PROCS_MAX    24
-#define ITEMS_MAX    400
-#define SERVICES_MAX 3 /* with one of non-interactive providers */
-#define WATCHES_MAX  300
-#define IMAGED_MAX   65536u /* counters of an item */
-#define PRIVATES_MAX 8
-#define PACES_MAX    3
-#define PRIVATE      0x40000000u /* user words and items of private streams */
-#define SNAPSHOT     0x20000000u /* user words of snapshots */
-#define MESSAGE_MAX  65536
-#define SERVICE_NAME "SVC0" /* its last letter counts */
+#define NODES_MAX      16
+#define PROCS_MAX      24
+#define ITEMS_MAX      400
+#define SERVICES_MAX   3 /* with one of non-interactive providers */
+#define WATCHES_MAX    300
+#define IMAGED_MAX     65536u /* counters of an item */
+#define PRIVATES_MAX   8
+#define PACES_MAX      3
+#define FOLLOWED_FIRST 90000u      /* names of items that followers alone open */
+#define PRIVATE        0x40000000u /* user words and items of private streams */
+#define SNAPSHOT       0x20000000u /* user words of snapshots */
+#define MESSAGE_MAX    65536
+#define SERVICE_NAME   "SVC0" /* its last letter counts */
 
 struct world;
 struct proc;
@@ -50,6 +51,7 @@ struct options {
     bool is_engine_only;   /* models around the engines instead of the cores of the programs */
     bool has_lines;        /* of filterFile, drawn from the seed */
     bool has_paces;        /* conflateRates, drawn from the seed */
+    bool has_followers;    /* recorders beside the p2ps, drawn from the seed */
 };
 
 /*
@@ -103,6 +105,7 @@ struct plan {
     uint32_t node_count;
     uint32_t source_count;
     uint32_t sink_count;
+    uint32_t follower_count;
     uint32_t item_count;
     uint32_t service_count;
     uint32_t watch_count; /* per sink */
@@ -242,6 +245,7 @@ struct proc {
     const struct rrmp_sink *sink;
     struct srcdist_core *srcdist;
     struct p2ps_core *p2ps;
+    struct follower *follower;
     uint64_t states_seen; /* of services and groups */
     /* ---- the models around the engines ---- */
     struct rrmp_source *own_source;
@@ -326,7 +330,7 @@ struct event {
 struct world_item {
     uint32_t counter;
     uint16_t service;
-    uint8_t key[64];
+    uint8_t key[256];
     uint16_t key_length;
     uint16_t parts;
     uint8_t group;
@@ -349,6 +353,7 @@ struct attach {
 #define OVERHEARD    64 /* records of all kinds, for who changes a few bytes and says them again */
 
 struct outside;
+struct follower;
 
 /* conflateRates of all p2ps: see paces.h. */
 struct paces {
@@ -366,6 +371,11 @@ struct world {
     struct plan plan;
     struct lines lines;
     struct paces paces;
+    struct {
+        bool is_on;
+        uint32_t name_length; /* of items, at least: lists of several parts */
+        struct md_prng random;
+    } follow;
     struct md_prng random;
     uint64_t now_ns;
     uint64_t order;
@@ -389,6 +399,12 @@ struct world {
     char failure[400];
     struct coverage *coverage;
 };
+
+/* Behind the p2ps come the followers. */
+static inline uint32_t world_sinks_end(const struct world *world)
+{
+    return world->plan.source_count + world->plan.sink_count;
+}
 
 /* network.c */
 void world_push(struct world *world, struct event *event);
