@@ -246,8 +246,8 @@ static void image_in(struct world *world, struct proc *proc, struct watch *watch
     watch->part = (uint16_t)(event->part + 1);
     watch->has_data = true;
     if (event->flags & RRMP_IMAGE_LAST) {
-        watch->may_jump = false;
         watch->is_suspect = (event->state & 7) == RWF_DATA_SUSPECT;
+        watch->may_jump = watch->is_suspect;
         world->coverage->followed_images++;
     }
 }
