@@ -390,7 +390,6 @@ static bool unanswered_move(struct rrmp_sink *sink, uint32_t number)
         if (work->refused[i].link == here)
             work->refused[i].until_ns = 0;
     }
-    work->walk_until_ns = 0;
     return false;
 }
 

@@ -35,11 +35,6 @@ struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_it
     };
 }
 
-bool sink_work_walks(const struct rrmp_sink *sink, const struct sink_work *work)
-{
-    return work->walk_until_ns > sink->now_ns;
-}
-
 bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wish *wish,
                              uint32_t link)
 {
@@ -49,8 +44,7 @@ bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wis
         if (work->refused[i].until_ns > sink->now_ns && work->refused[i].link == link)
             return true;
     }
-    return sink_work_walks(sink, work) && link < work->walk &&
-           sink_link_at(sink, link)->up_ns <= work->walk_ns;
+    return false;
 }
 
 bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish, uint32_t number)
@@ -72,28 +66,12 @@ bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish
     return has_quality(link, wish);
 }
 
-/* Too many have refused it to remember them all: the others are asked in the order of their
- * numbers, each once. */
-static uint32_t walk_on(const struct rrmp_sink *sink, const struct sink_wish *wish)
-{
-    uint32_t first = MD_NIL;
-
-    for (uint32_t n = sink->services[wish->service].links; n != MD_NIL;
-         n = sink_link_at(sink, n)->service_next) {
-        if (n < first && sink_link_usable(sink, wish, n) && !sink_wish_is_refused_at(sink, wish, n))
-            first = n;
-    }
-    return first;
-}
-
 /* Best priority first; among equals the largest score, which all p2ps compute alike. */
 uint32_t sink_wish_choose(const struct rrmp_sink *sink, const struct sink_wish *wish)
 {
     uint32_t best = MD_NIL;
     uint64_t best_score = 0;
 
-    if (sink_work_walks(sink, wish->work))
-        return walk_on(sink, wish);
     for (uint32_t n = sink->services[wish->service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next) {
         const struct sink_link *link = sink_link_at(sink, n);

@@ -73,26 +73,6 @@ static struct rrmp_sink_event *bound(struct rrmp_sink *sink, const struct sink_l
 
 /* ---- where a follower is ---- */
 
-/* Where it was bound last, or as any other item. */
-static void place(struct rrmp_sink *sink, uint32_t number)
-{
-    struct sink_item *item = sink_item_at(sink, number);
-    const struct sink_wish wish = sink_wish_of(sink, item);
-    uint32_t link = sink_work_of(sink, item)->bound_link - 1;
-
-    if (item->work != MD_NIL)
-        sink_work_take(sink, number)->bound_link = 0;
-    if (link == MD_NIL || !sink_link_at(sink, link)->in_use ||
-        sink_link_at(sink, link)->service != item->service ||
-        !sink_link_usable(sink, &wish, link)) {
-        sink_item_place(sink, number, QUEUE_NEW);
-        return;
-    }
-    sink_item_set_link(sink, number, link);
-    sink_item_set_state(sink, number, RRMP_SINK_QUEUED);
-    sink_queue_put(sink, number, QUEUE_NEW);
-}
-
 /* Somebody has the item open at this link: what was said of it there before does not hold now. */
 static void is_bound_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
 {
@@ -100,17 +80,17 @@ static void is_bound_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
 
     if (!item->is_follower)
         return;
-    if (item->work != MD_NIL || item->link == MD_NIL) {
+    if (item->work != MD_NIL) {
         struct sink_work *work = sink_work_take(sink, number);
         for (uint32_t i = 0; i < SINK_REFUSED; i++) {
             if (work->refused[i].link == link)
                 work->refused[i].until_ns = 0;
         }
+        work->refusals = 0;
         work->is_bound_since = work->is_bound_since || item->link == link;
-        work->bound_link = item->link == link ? 0 : link + 1;
     }
     if (item->link == MD_NIL)
-        place(sink, number);
+        sink_item_place(sink, number, QUEUE_NEW);
 }
 
 static void lists_begin(struct rrmp_sink *sink, uint16_t service)
@@ -130,30 +110,34 @@ static bool is_any_usable(const struct rrmp_sink *sink, uint16_t service)
     return false;
 }
 
-/* Each instance is asked once; it ends when the last one has refused it. A BIND or a list that
- * comes from one of them meanwhile says where to go next, once. */
+/* With more instances than refusals are remembered, not all may have been asked: then their lists
+ * say it. */
 void sink_follower_refused(struct rrmp_sink *sink, uint32_t number,
                            const struct rrmp_refuse *refuse)
 {
     struct sink_item *item = sink_item_at(sink, number);
     struct sink_work *work = sink_work_take(sink, number);
+    uint16_t service = item->service;
 
     if (work->is_bound_since) { /* sent before, and overtaken */
         sink_item_requeue(sink, number, QUEUE_NEW);
         return;
     }
-    bool is_bound = work->bound_link != 0;
+    bool is_enough = ++work->refusals > SINK_REFUSED;
     sink_item_refuse_at(sink, number, item->link, SINK_REFUSED_NS);
     sink_item_leave(sink, number, 0);
-    if (!is_bound && sink_link_choose(sink, item) == MD_NIL && is_any_usable(sink, item->service)) {
+    bool has_choice = sink_link_choose(sink, item) != MD_NIL;
+    if (is_enough || (!has_choice && is_any_usable(sink, service))) {
         sink_item_end(sink, number, RRMP_STATE_CLOSED, refuse->code, 0, refuse->text);
+        if (is_enough && has_choice)
+            lists_begin(sink, service);
         return;
     }
     if (item->had_image && !item->suspect_sent) {
         item->suspect_sent = true;
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse->code, refuse->text);
     }
-    place(sink, number);
+    sink_item_place(sink, number, QUEUE_NEW);
 }
 
 void sink_follower_end(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint8_t code,

@@ -104,16 +104,13 @@ struct sink_work {
     bool stays_behind;       /* told suspect behind where it stands: it does not end that */
     bool is_replay;          /* what is under way is no image, but goes on where we were */
     bool is_bound_since;     /* a follower: its instance bound it after it was asked */
-    uint32_t bound_link;     /* a follower: somebody has it open there, + 1; 0: that is not known */
+    uint8_t refusals;        /* a follower: since its last image, or since it was bound anywhere */
     bool is_preempted;       /* others took its room, and nobody else has any: it waits, suspect */
     uint32_t preempted_link; /* where that was last */
     struct {
         uint32_t link;
         uint64_t until_ns;
     } refused[SINK_REFUSED];
-    uint32_t walk;    /* more have refused it: links below this one are taken to have done so */
-    uint64_t walk_ns; /* since when; those usable since then are not meant */
-    uint64_t walk_until_ns; /* in the past: nothing of this is meant */
     struct sink_chain held;
     struct md_wheel_timer timer;
 };
@@ -543,7 +540,6 @@ bool sink_link_has_other(const struct rrmp_sink *sink, uint32_t link);
 
 /* sink_choice.c */
 struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_item *item);
-bool sink_work_walks(const struct rrmp_sink *sink, const struct sink_work *work);
 bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wish *wish,
                              uint32_t link);
 /* wish NULL: for anything. */

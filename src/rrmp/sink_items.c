@@ -129,7 +129,7 @@ static bool is_refused_anywhere(const struct rrmp_sink *sink, const struct sink_
         if (work->refused[i].until_ns > sink->now_ns)
             return true;
     }
-    return sink_work_walks(sink, work);
+    return false;
 }
 
 void sink_work_settle(struct rrmp_sink *sink, uint32_t number)
@@ -298,8 +298,10 @@ void sink_item_set_state(struct rrmp_sink *sink, uint32_t number, enum rrmp_sink
         sink->stats.live_now++;
         service->live_count++;
         item->is_wait_told = false;
-        if (item->work != MD_NIL)
+        if (item->work != MD_NIL) {
             sink_work_take(sink, number)->is_preempted = false;
+            sink_work_take(sink, number)->refusals = 0;
+        }
     }
     if (state == RRMP_SINK_PARKED)
         service->parked_count++;
@@ -316,43 +318,17 @@ void sink_item_tell(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint
     event->message = text;
 }
 
-/* True: it is not to be entered, for the walk over all links has come past it. */
-static bool walk_past(struct rrmp_sink *sink, struct sink_work *work, uint32_t link,
-                      uint64_t until_ns)
-{
-    if (!sink_work_walks(sink, work)) {
-        work->walk = 0;
-        work->walk_ns = sink->now_ns;
-        work->walk_until_ns = 0;
-    }
-    if (sink_link_at(sink, link)->up_ns > work->walk_ns)
-        return false;
-    if (work->walk_until_ns != 0 && link >= work->walk)
-        work->walk = link + 1;
-    if (until_ns > work->walk_until_ns)
-        work->walk_until_ns = until_ns;
-    return true;
-}
-
 void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t number, uint32_t link, uint64_t time_ns)
 {
     struct sink_work *work = sink_work_take(sink, number);
-    uint64_t until_ns = sink->now_ns + time_ns;
-    uint32_t at = 0;
+    uint32_t oldest = 0;
 
     for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-        if (work->refused[i].until_ns < work->refused[at].until_ns)
-            at = i;
+        if (work->refused[i].until_ns < work->refused[oldest].until_ns)
+            oldest = i;
     }
-    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-        if (work->refused[i].link == link && work->refused[i].until_ns > sink->now_ns)
-            at = i;
-    }
-    bool is_full = work->refused[at].until_ns > sink->now_ns && work->refused[at].link != link;
-    if ((is_full || sink_work_walks(sink, work)) && walk_past(sink, work, link, until_ns))
-        return;
-    work->refused[at].link = link;
-    work->refused[at].until_ns = until_ns;
+    work->refused[oldest].link = link;
+    work->refused[oldest].until_ns = sink->now_ns + time_ns;
 }
 
 void sink_item_forgive(struct rrmp_sink *sink, uint32_t number)
@@ -370,7 +346,6 @@ void sink_item_forgive(struct rrmp_sink *sink, uint32_t number)
     struct sink_work *work = sink_work_take(sink, number);
     for (uint32_t i = 0; i < SINK_REFUSED; i++)
         work->refused[i].until_ns = 0;
-    work->walk_until_ns = 0;
     sink_work_settle(sink, number);
 }
 
