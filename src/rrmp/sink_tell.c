@@ -42,6 +42,9 @@ static void hold_state(struct rrmp_sink *sink, uint32_t number, uint32_t instanc
                                      .item = number,
                                      .user = item->user };
 
+    /* Those in step have heard of their end; who waits for the image has none to hear of. */
+    if (item->state == RRMP_SINK_LIVE && state >> 3 != RRMP_STATE_OPEN_OK >> 3)
+        event.state = RRMP_STATE_OPEN_SUSPECT;
     if (slot && slot->bits & SLOT_HOLD)
         sink_hold(sink, number, &event, text);
 }

@@ -22,6 +22,16 @@ static bool has_items_elsewhere(const struct srcdist_core *core, uint32_t provid
     return false;
 }
 
+static bool has_items(const struct srcdist_core *core, uint32_t provider, uint32_t service)
+{
+    for (uint32_t i = 0; i < core->item_room; i++) {
+        const struct srcdist_item *it = &core->items[i];
+        if (it->state == SRCDIST_ITEM_OPEN && it->service == service && it->provider == provider)
+            return true;
+    }
+    return false;
+}
+
 /* Each item of the provider is in one of its groups, so group statuses do not reach items of other
  * providers. */
 static void tell_groups(struct srcdist_core *core, uint32_t provider, uint32_t service,
@@ -108,10 +118,11 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
 void srcdist_items_tell_end(struct srcdist_core *core, uint32_t provider, uint32_t service,
                             const struct rwf_state *state)
 {
-    if (has_items_elsewhere(core, provider, service))
-        tell_groups(core, provider, service, state);
-    else
+    srcdist_rates_flush(core); /* as above */
+    if (!has_items_elsewhere(core, provider, service))
         srcdist_service_status(core, service, state, true);
+    else if (has_items(core, provider, service))
+        tell_groups(core, provider, service, state);
 }
 
 void srcdist_item_cut(struct srcdist_core *core, uint32_t item)

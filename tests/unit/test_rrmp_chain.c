@@ -52,6 +52,7 @@ struct chain {
     char log[SINKS][256]; /* a letter per event */
     uint32_t item[SINKS];
     uint32_t told[SINKS]; /* items that states of groups and services were about */
+    uint8_t said[SINKS];  /* the last state */
     uint32_t bound;       /* keys of BOUND events, of all sinks */
 };
 
@@ -169,6 +170,8 @@ static void sink_take(struct chain *chain, uint32_t n)
             letter = '=';
         else if (event.kind == RRMP_SINK_STATE)
             letter = '!';
+        if (event.kind == RRMP_SINK_STATE)
+            chain->said[n] = event.state;
         if (event.kind == RRMP_SINK_STATE && event.scope != RRMP_SINK_SCOPE_ITEM)
             chain->told[n] += count_items(chain->sinks[n], &event);
         else if (event.kind == RRMP_SINK_CLOSED)
@@ -1037,6 +1040,31 @@ static void who_is_in_step_stays_suspect_behind_the_image_of_others(void **state
     assert_true(is_suspect(chain, 0));
     group_is_well(chain);
     assert_int_equal(chain->told[0], 1);
+}
+
+/* Who waits for the image has not had the streams that the group ends. */
+static void an_end_before_the_image_of_others_is_no_end_behind_it(void **state)
+{
+    const struct rrmp_group said = { .merged_into = RRMP_GROUP_NONE, .state = 26, .stays = true };
+    struct chain *chain = *state;
+
+    open_at(chain, 0);
+    settle(chain);
+    rrmp_sink_item_want_image(chain->sinks[0], chain->now_ns, chain->item[0]);
+    sinks_tick(chain);
+    from_sinks(chain);
+    assert_int_equal(rrmp_source_group_status(chain->source, chain->svc, &said), 0);
+    struct line *line = take(&chain->from_source);
+    assert_int_equal(line->count, 3);
+    give(chain, line, 0, 1); /* BIND */
+    give(chain, line, 2, 1); /* GROUP */
+    assert_string_equal(chain->log[0], "I=!");
+    assert_int_equal(chain->said[0], 26);
+    give(chain, line, 1, 1); /* the image */
+    free(line);
+    assert_string_equal(chain->log[0], "I=!I!=");
+    assert_int_equal(chain->said[0], 10);
+    assert_true(is_suspect(chain, 0));
 }
 
 static void part_is(struct chain *chain, bool is_first)
@@ -1966,6 +1994,8 @@ int main(void)
                                         setup_unicast, teardown),
         cmocka_unit_test_setup_teardown(an_item_is_well_with_an_image_from_behind, setup_unicast,
                                         teardown),
+        cmocka_unit_test_setup_teardown(an_end_before_the_image_of_others_is_no_end_behind_it,
+                                        setup_unicast, teardown),
         cmocka_unit_test_setup_teardown(who_is_in_step_stays_suspect_behind_the_image_of_others,
                                         setup_unicast, teardown),
         cmocka_unit_test_setup_teardown(a_state_between_the_parts_of_an_image_stands_behind_it,
