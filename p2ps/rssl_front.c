@@ -199,12 +199,11 @@ static const char *queue(const void *self, uint64_t *used, uint64_t *max)
 {
     const struct p2ps_mount *mount = self;
     const struct rssl_outq *outq = outq_of(self);
-    unsigned of_buffers = rssl_outq_depth(outq) * 100 / outq->config.max_buffers;
     const char *why;
 
     *used = outq->queued_bytes;
     *max = p2ps_mount_full(mount, &why);
-    if (p2ps_output_fill(*used, *max, of_buffers) > of_buffers)
+    if (*max < outq->max_bytes)
         return why;
     *used = rssl_outq_depth(outq);
     *max = outq->config.max_buffers;

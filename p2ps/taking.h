@@ -8,15 +8,16 @@
 #include <stdint.h>
 
 /*
- * Output buffers bound memory; how long an update waits in them is another question. So the output
- * is also full when it holds what the connection takes in maxOutputTime. The rate counts in windows
- * in which something was taken: a faster one is believed at once; a slower one by and by, and only
- * when something waited all the time, for otherwise there was no more to take. One that takes
- * nothing at all has stopped, and its rate stays: slowTimeout is for that.
+ * Output buffers bound memory; how long an update waits in them is another question. With
+ * maxOutputTime the output is also full when it holds what the connection takes in that time. The
+ * rate is known only while something waits: with an empty output there was no more to take. It
+ * counts in windows that end with bytes taken: a faster one is believed at once, a slower one by
+ * and by, for who stops for a moment is not slower.
  */
 #define TAKING_WINDOW_NS 100000000ull
-#define TAKING_DECAY     4u         /* this part of the difference, for each slower window */
-#define TAKING_LEAST     1048576ull /* so many bytes are never a full output */
+#define TAKING_LONG_NS   1000000000ull /* such a window is believed, slower or not, */
+#define TAKING_DECAY     4u            /* of a shorter one this part of the difference */
+#define TAKING_LEAST     65536u        /* so many bytes are never a full output */
 
 struct p2ps_taking {
     uint64_t begun_ns; /* of the window */
@@ -24,6 +25,24 @@ struct p2ps_taking {
     uint64_t rate;     /* bytes a second; 0: not known */
     bool was_empty;    /* at some time in the window */
 };
+
+static inline uint64_t p2ps_taking_rate(const struct p2ps_taking *taking, uint64_t spent_ns)
+{
+    uint64_t rate = taking->bytes * 1000000u / (spent_ns / 1000u);
+
+    if (rate >= taking->rate || spent_ns >= TAKING_LONG_NS)
+        return rate;
+    return taking->rate - (taking->rate - rate) / TAKING_DECAY;
+}
+
+static inline void p2ps_taking_close(struct p2ps_taking *taking, uint64_t spent_ns, bool has_more)
+{
+    *taking = (struct p2ps_taking){
+        .begun_ns = taking->begun_ns + spent_ns,
+        .rate = taking->was_empty ? 0 : p2ps_taking_rate(taking, spent_ns),
+        .was_empty = !has_more,
+    };
+}
 
 /* The connection has taken `taken` bytes; `has_more` waits. */
 static inline void p2ps_taking_note(struct p2ps_taking *taking, size_t taken, bool has_more,
@@ -33,19 +52,10 @@ static inline void p2ps_taking_note(struct p2ps_taking *taking, size_t taken, bo
 
     taking->bytes += taken;
     taking->was_empty |= !has_more;
-    if (spent_ns < TAKING_WINDOW_NS)
-        return;
-    /* Windows of more than a second are of one that had little to take, or had stopped. */
-    if (taking->bytes > 0 && spent_ns < 10 * TAKING_WINDOW_NS) {
-        uint64_t rate = taking->bytes * 1000000u / (spent_ns / 1000u);
-
-        if (rate > taking->rate)
-            taking->rate = rate;
-        else if (!taking->was_empty)
-            taking->rate -= (taking->rate - rate) / TAKING_DECAY;
-    }
-    *taking =
-        (struct p2ps_taking){ .begun_ns = now_ns, .rate = taking->rate, .was_empty = !has_more };
+    if (taking->begun_ns == 0)
+        taking->begun_ns = now_ns;
+    else if (spent_ns >= TAKING_WINDOW_NS && (taking->bytes > 0 || !has_more))
+        p2ps_taking_close(taking, spent_ns, has_more);
 }
 
 /* So many queued bytes are a full output; UINT64_MAX: no number of them. */

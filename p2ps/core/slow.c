@@ -72,7 +72,9 @@ static void measure(struct p2ps_slow *slow, const struct p2ps_client *c)
     const char *unit = queue_of(c, &used, &max);
 
     /* The most of another unit says nothing in this one. */
-    slow->used = used > slow->used || unit != slow->unit ? used : slow->used;
+    if (used <= slow->used && unit == slow->unit)
+        return;
+    slow->used = used;
     slow->unit = unit;
     slow->max = max;
 }
@@ -90,6 +92,7 @@ static void begin(struct p2ps_core *core, uint32_t client)
     slow->merged_before = slow->merged;
     slow->lag_ns = 0;
     slow->used = 0;
+    slow->unit = NULL;
     measure(slow, c);
     slow->is_noted = may_note(core, slow);
     if (!slow->is_noted)

@@ -178,17 +178,18 @@ const struct md_conf_row md_conf_rows[] = {
       "RSSL fragment size that is announced, and the size of an output buffer." },
     { "outputThresholdBreach", DAEMON, P2PS, 0, INT("%", 1, 100, "30"),
       "A client that uses more than this share of maxOutputBuffers is logged as slow. After "
-      "slowTime its updates are merged, and go out while it is below this share." },
+      "slowTime (also of what it takes in maxOutputTime) its updates are merged, and go out while "
+      "it is below this share." },
     { "slowTime", DAEMON, P2PS, 0, TIME("ms", 1 * MS, 3600 * SEC, "100"),
       "How long a client is above outputThresholdBreach before its updates are merged; with a "
       "tenth of its buffers left they are at once." },
     { "outputThresholdOK", DAEMON, P2PS, 0, INT("%", 0, 99, "10"),
       "At this share, with nothing left to send, a client's updates are not merged any more; less "
       "than outputThresholdBreach." },
-    { "maxOutputTime", DAEMON, P2PS, 0, TIME("ms", 0, 3600 * SEC, "1000"),
-      "A client's output is full, too, when it holds what the client takes in this time, and more "
-      "than a megabyte: shares of it begin and end merging as shares of maxOutputBuffers do. 0: "
-      "buffers alone count." },
+    { "maxOutputTime", DAEMON, P2PS, 0, TIME("ms", 0, 3600 * SEC, "0"),
+      "A client's output is full, too, when it holds what the client takes in this time, at least "
+      "64 KiB: shares of it begin and end merging as shares of maxOutputBuffers do. 0: buffers "
+      "alone count." },
     { "slowTimeout", DAEMON, P2PS, 0, TIME("s", 1 * MS, 86400 * SEC, "10"),
       "A client for which something waits, because its output buffers are full or its updates are "
       "merged, and whose socket takes nothing for this long is cut." },

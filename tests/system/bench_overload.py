@@ -26,8 +26,8 @@ def main():
             (row,) = json.load(file)["rows"]
     assert row["overload"] == 2000 and row["taken"] > 1000, run.stdout
     assert row["p99_calm_s"] > 0 and row["p99_over_s"] > 0 and row["p99_after_s"] > 0, run.stdout
-    wrong = [text for text in row["wrong"] if "behind" not in text and "hold" not in text]
-    assert not wrong or row["workerBehind"], run.stdout
+    slow = ("s behind", "did not hold", "was not over") # as a machine may be
+    assert not [text for text in row["wrong"] if not any(word in text for word in slow)], run.stdout
     print("all good")
 
 
