@@ -31,6 +31,7 @@ struct rec_keeper_stats {
     uint64_t refused;         /* messages that are longer than a chunk */
     uint64_t not_kept;        /* messages that no image could be made of, or for cache.bytes_max */
     uint64_t refused_names;   /* times that an item had no place: items_max, service_max */
+    bool is_full;             /* items_max is reached */
     uint32_t full_services;   /* that have come to service_max */
     const char *full_service; /* the last one that was refused a place for that; "": none */
 };

@@ -748,7 +748,7 @@ const struct md_conf_row md_conf_rows[] = {
     { "recordServices", DAEMON, REC, 0, LIST(""),
       "Services of the items, 16 at most. With recordFollow: those that are followed, empty for "
       "all; else each item of each." },
-    { "recordItems", DAEMON, REC, 0, TEXT(""), "Items to record, comma separated." },
+    { "recordItems", DAEMON, REC, 0, LIST(""), "Items to record." },
     { "recordItemFile", DAEMON, REC, 0, PATH(""), "And an item list, as of rmdstestclient -f." },
     { "recordFollow", DAEMON, REC, 0, BOOL("False"),
       "True: record what others have open, in place of a list; from the backbone only." },

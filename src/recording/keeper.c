@@ -87,6 +87,7 @@ void rec_keeper_rules_set(struct rec_keeper *keeper, const struct cache_ripples 
 void rec_keeper_stats(const struct rec_keeper *keeper, struct rec_keeper_stats *out)
 {
     *out = keeper->stats;
+    out->is_full = rec_places_are_taken(keeper->places);
     out->full_service = rec_places_full(keeper->places, &out->full_services, &out->refused_names);
 }
 

@@ -107,6 +107,11 @@ bool rec_places_take(struct rec_places *places, struct rwf_bytes service)
     return true;
 }
 
+bool rec_places_are_taken(const struct rec_places *places)
+{
+    return places->items >= places->items_max;
+}
+
 const char *rec_places_full(const struct rec_places *places, uint32_t *services_full,
                             uint64_t *refused)
 {

@@ -19,6 +19,9 @@ void rec_places_destroy(struct rec_places *places); /* NULL is allowed */
 /* One more item of the service; false: there is no place, and it is counted. */
 bool rec_places_take(struct rec_places *places, struct rwf_bytes service);
 
+/* Are all places of the recording taken? */
+bool rec_places_are_taken(const struct rec_places *places);
+
 /* The service that was refused a place last for its own limit; "": none was. */
 const char *rec_places_full(const struct rec_places *places, uint32_t *services_full,
                             uint64_t *refused);

@@ -97,10 +97,19 @@ static const struct row rrcpd_rows[] = {
     { STATS_HISTORY_VALUES, NULL, false },
 };
 
+static const struct row rmdsrec_rows[] = {
+    { STATS_HISTORY_IN, "msgsRcvd", true },        { STATS_HISTORY_OUT, "recordsWritten", true },
+    { STATS_HISTORY_LOSS, "gapsSeen", true },      { STATS_HISTORY_LOSS_2, "messagesLost", true },
+    { STATS_HISTORY_LOSS_3, "chunksLost", true },  { STATS_HISTORY_LOSS_4, "itemsRefused", true },
+    { STATS_HISTORY_CLIENTS, "connected", false }, { STATS_HISTORY_ITEMS, "itemsOpen", false },
+    { STATS_HISTORY_VALUES, NULL, false },
+};
+
 static const struct row *rows_of(const char *process)
 {
     return strncmp(process, "rrcpd", 5) == 0      ? rrcpd_rows
            : strncmp(process, "src_dist", 8) == 0 ? src_dist_rows
+           : strncmp(process, "rmdsrec", 7) == 0  ? rmdsrec_rows
                                                   : p2ps_rows;
 }
 
@@ -129,6 +138,8 @@ static void take_sum(struct pass *pass, const struct stats_value *value, const c
         { pass->is_rrcpd ? "poolSize" : "poolBytesMax", &pass->pool_max },
         { "outboundUse", &pass->outbound },
         { "outboundSize", &pass->outbound_max },
+        { "bufferNow", &pass->outbound }, /* of a recorder, to its disk */
+        { "bufferSize", &pass->outbound_max },
         { "inboundRingBytes", &pass->ring },
     };
 

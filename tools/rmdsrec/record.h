@@ -37,6 +37,7 @@ struct recorder {
     uint64_t lost_told;   /* messages */
     uint32_t full_told;   /* services that have all the items they may have */
     uint64_t refused_told;
+    bool has_told_full;
     struct md_loop_timer *tick;
     struct shown *shown;            /* NULL: its figures are not shown */
     uint64_t second_ns;             /* when the last second of the rates began, */

@@ -53,11 +53,27 @@ static int read_services(struct record_daemon *self)
     return recorder_add_services(&self->recorder, names, count, why, sizeof(why));
 }
 
+/* recordItems, one after the other: a name may be the longest there is. */
+static int read_names(struct record_daemon *self)
+{
+    char name[300], unused[64], why[400];
+
+    for (size_t i = 0; md_conf_list(&self->daemon.object, "recordItems", i, name, sizeof(name));
+         i++) {
+        if (itemlist_add_names(&self->recorder.list, name, unused, sizeof(unused)) != MD_OK) {
+            snprintf(why, sizeof(why), "\"%s\" is not the name of an item", name);
+            refuse(self, "recordItems", why);
+            return MD_ERR_MALFORMED;
+        }
+    }
+    return MD_OK;
+}
+
 static int read_items(struct record_daemon *self)
 {
     const struct md_conf_object *daemon = &self->daemon.object;
     struct recorder *recorder = &self->recorder;
-    const char *file = given(daemon, "recordItemFile"), *names = given(daemon, "recordItems");
+    const char *file = given(daemon, "recordItemFile");
     unsigned domain = itemlist_domain(md_conf_string(daemon, "recordDomain"));
     char why[512];
 
@@ -69,10 +85,8 @@ static int read_items(struct record_daemon *self)
         refuse(self, "recordItemFile", why);
         return MD_ERR_MALFORMED;
     }
-    if (names && itemlist_add_names(&recorder->list, names, why, sizeof(why)) != MD_OK) {
-        refuse(self, "recordItems", why);
+    if (read_names(self) != MD_OK)
         return MD_ERR_MALFORMED;
-    }
     if (itemlist_deduplicate(&recorder->list) != MD_OK ||
         recorder_add_items(recorder, (uint8_t)domain, why, sizeof(why)) != MD_OK) {
         refuse(self, "recordServices", why);

@@ -3,6 +3,7 @@
 #include "record_daemon.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <stdlib.h>
 
 #include "base/err.h"
@@ -22,6 +23,7 @@ static int build(void *owner)
     struct record_daemon *self = owner;
     struct recorder *recorder = &self->recorder;
 
+    signal(SIGXFSZ, SIG_IGN); /* a limit of a file's size is as a full disk */
     itemlist_init(&recorder->list);
     recorder->feed.loop = self->daemon.loop;
     daemon_memory_configure(&self->memory, &self->daemon.object);
@@ -40,18 +42,20 @@ static void take_down(void *owner)
     struct record_daemon *self = owner;
     struct recorder *recorder = &self->recorder;
     struct rec_keeper_stats kept = { .full_service = "" };
+    struct recorder_figures figures = { 0 };
     struct disk_stats disk = { 0 };
 
     recorder_finish(recorder);
     if (recorder->feed.keeper)
         rec_keeper_stats(recorder->feed.keeper, &kept);
+    recorder_figures(recorder, &figures);
     if (recorder->disk)
         disk_stats(recorder->disk, &disk);
     if (self->daemon.is_started)
         md_log(MD_LOG_NOTICE,
-               "recorded %" PRIu64 " messages of %" PRIu64 " items into %" PRIu64 " files, %" PRIu64
+               "recorded %" PRIu64 " messages of %u items into %" PRIu64 " files, %" PRIu64
                " bytes; lost %" PRIu64 " messages, %" PRIu64 " chunks",
-               kept.messages, kept.items, disk.files, disk.bytes, kept.lost, disk.failed_chunks);
+               kept.messages, figures.items, disk.files, disk.bytes, kept.lost, disk.failed_chunks);
     shown_close(recorder->shown);
     recorder_fini(recorder);
 }

@@ -135,7 +135,7 @@ static void look_at_ring(const struct look *look)
 static void look_at_places(const struct look *look)
 {
     const struct rec_keeper_stats *kept = &look->kept;
-    bool is_full = kept->refused_names > 0 && kept->items >= look->self->recorder.item_limit;
+    bool is_full = kept->refused_names > 0 && kept->is_full;
     char note[STATS_STRING_BYTES];
 
     if (is_full)

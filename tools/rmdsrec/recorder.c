@@ -49,18 +49,15 @@ static void tell_losses(struct recorder *recorder, const struct disk_stats *stat
     struct rec_keeper_stats kept;
 
     rec_keeper_stats(recorder->feed.keeper, &kept);
-    if (kept.lost > recorder->lost_told)
-        rec_say(MD_LOG_WARNING,
-                "the disk is too slow: %" PRIu64
-                " messages found no room; -buffer or recordBuffer gives more",
-                kept.lost - recorder->lost_told);
+    if (kept.lost > recorder->lost_told && !rec_is_daemon)
+        rec_print("the disk is too slow: %" PRIu64 " messages found no room; -buffer gives more",
+                  kept.lost - recorder->lost_told);
     recorder->lost_told = kept.lost;
     if (stats->failed_chunks > recorder->failed_told) {
-        if (recorder->failed_told == 0 || stats->failed_chunks % 60 == 0)
-            rec_say(MD_LOG_WARNING,
-                    "cannot write: %s; %" PRIu64 " chunks with %" PRIu64
-                    " records are lost so far; the next one is tried",
-                    strerror(stats->error), stats->failed_chunks, stats->failed_records);
+        if (!rec_is_daemon && (recorder->failed_told == 0 || stats->failed_chunks % 60 == 0))
+            rec_print("cannot write: %s; %" PRIu64 " chunks with %" PRIu64
+                      " records are lost so far; the next one is tried",
+                      strerror(stats->error), stats->failed_chunks, stats->failed_records);
         recorder->failed_told = stats->failed_chunks;
         rec_keeper_owe_all(recorder->feed.keeper);
     }
@@ -72,17 +69,15 @@ static void tell_refusals(struct recorder *recorder)
     struct rec_keeper_stats kept;
 
     rec_keeper_stats(recorder->feed.keeper, &kept);
+    bool has_no_place = kept.is_full && kept.refused_names > recorder->refused_told;
     if (kept.full_services > recorder->full_told)
-        rec_say(MD_LOG_WARNING,
-                "service %s has as many items in the recording as one service may have, %" PRIu32
-                ": further ones are not in it; -serviceItems or recordServiceLimit allows more",
-                kept.full_service, service_limit(recorder));
-    else if (kept.refused_names > 0 && recorder->refused_told == 0 && kept.full_services == 0)
-        rec_say(MD_LOG_WARNING,
-                "the recording has %" PRIu64
-                " items, as many as it may have: further ones are not in it",
-                kept.items);
+        rec_print("service %s has as many items in the recording as one service may have, %" PRIu32
+                  ": further ones are not in it; -serviceItems allows more",
+                  kept.full_service, service_limit(recorder));
+    if (has_no_place && !recorder->has_told_full)
+        rec_print("a recording has %u items at most: further ones are not in it", REC_ITEMS_MAX);
     recorder->full_told = kept.full_services;
+    recorder->has_told_full = recorder->has_told_full || has_no_place;
     recorder->refused_told = kept.refused_names;
 }
 
@@ -94,7 +89,8 @@ static void on_tick(void *owner)
 
     disk_stats(recorder->disk, &stats);
     tell_losses(recorder, &stats);
-    tell_refusals(recorder);
+    if (!rec_is_daemon) /* which has troubles */
+        tell_refusals(recorder);
     bool is_due = (recorder->rotate_bytes && stats.file_bytes >= recorder->rotate_bytes) ||
                   (recorder->rotate_ns && now.mono_ns - recorder->cut_ns >= recorder->rotate_ns);
     if (is_due && stats.files > recorder->cut_files)
