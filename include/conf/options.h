@@ -43,6 +43,7 @@ struct md_option {
 struct md_program {
     const char *name;                /* "p2ps" */
     const char *summary;             /* one line: "p2ps - serves consumers from the backbone" */
+    unsigned section;                /* of its manual page; 0: 8 */
     const char *positional;          /* "[NETWORK]", or NULL if it takes no bare words */
     bool is_of_network;              /* that word is its network, which is part of its name */
     bool is_background;              /* without -fg and -d: it goes to the background */

@@ -182,8 +182,8 @@ static void help_print(const struct md_program *program, const struct md_option 
                                                 ? "goes to the background, as with -d"
                                                 : "stays in the foreground and logs to logTarget");
     printf("All options may be written with two dashes. Exit codes: 0 normal, 1 configuration,\n"
-           "2 file, 3 port in use, 4 no rrcpd (with -noretry). See %s(8), rmds.cnf(5).\n",
-           program->name);
+           "2 file, 3 port in use, 4 no rrcpd (with -noretry). See %s(%u), rmds.cnf(5).\n",
+           program->name, program->section ? program->section : 8);
 }
 
 void md_version_print(const char *program)

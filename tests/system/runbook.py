@@ -12,7 +12,7 @@ ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.realpath(__file__
 def literals():
     """The string literals of the programs, neighbours joined as the compiler does."""
     found = set()
-    for folder in ("src", "p2ps", "srcdist", "rrcpd"):
+    for folder in ("src", "p2ps", "srcdist", "rrcpd", "tools/rmdsrec"):
         for path in glob.glob(os.path.join(ROOT, folder, "**", "*.c"), recursive=True):
             with open(path, encoding="utf-8") as source:
                 text = source.read()
@@ -36,6 +36,10 @@ def is_said(line, said):
     return False
 
 
+def bare(counter):
+    return counter.removeprefix("src_dist.").removeprefix("rmdsrec.")
+
+
 def main():
     said = literals()
     with open(os.path.join(ROOT, "docs", "runbook.md"), encoding="utf-8") as page:
@@ -47,8 +51,7 @@ def main():
              for name in re.findall(r"`([^`]+)`", row)]
     wrong = [line for line in lines if not is_said(line, said)]
     wrong += [name for name in names
-              if not any(re.search(rf"(^|\.){re.escape(name.removeprefix('src_dist.'))}$", t)
-                         for t in said)]
+              if not any(re.search(rf"(^|\.){re.escape(bare(name))}$", t) for t in said)]
     print(f"{len(lines)} log lines and {len(names)} counters compared")
     for one in wrong:
         print(f"not said by any program: {one}")

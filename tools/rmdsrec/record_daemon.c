@@ -142,6 +142,7 @@ int record_daemon_main(int argc, char **argv)
 {
     static const struct md_program program = {
         .name = PROGRAM,
+        .section = 1,
         .summary = PROGRAM " - records market data by rmds.cnf, as a daemon",
     };
     static struct record_daemon self;
