@@ -386,7 +386,7 @@ static void start(struct world *world, struct proc *proc)
         abort();
     proc->follower = f;
     proc->sink = f->sink;
-    f->follow_ns = world->now_ns + md_prng_below(&world->follow.random, 2000) * MS;
+    f->follow_ns = world->now_ns + md_prng_below(&world->follow.random, 6000) * MS;
     f->act_ns = f->follow_ns;
     for (uint32_t i = 0; i < WATCHES; i++)
         f->items[i].number = RRMP_ITEM_NONE;
