@@ -16,7 +16,8 @@ shift 2
 "$(dirname "$0")/build.sh" "$build_dir" || exit $?
 RMDS_SOURCE_DIR=$(cd "$(dirname "$0")/../.." && pwd) || exit 1 # where programs find conf/
 export RMDS_SOURCE_DIR
-# They run for seconds: the quick compiler and the plain collector take half the CPU of what a JVM chooses itself.
+# They run for seconds: the quick compiler and the plain collector take half the CPU of what a JVM chooses itself, and a
+# heap that is large from the start need not be collected.
 # shellcheck disable=SC2086 # JAVA_OPTS is a list of words
-exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:-UsePerfData ${JAVA_OPTS:-} -cp "$build_dir/interop/classes:$build_dir/interop/lib/*" \
+exec java -XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xms192m -Xmn128m -XX:-UsePerfData ${JAVA_OPTS:-} -cp "$build_dir/interop/classes:$build_dir/interop/lib/*" \
     "org.openrmds.interop.$class" "$@"
