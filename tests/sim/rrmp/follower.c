@@ -59,7 +59,7 @@ void followers_draw(struct world *world)
 
 static size_t key_of(const struct world *world, uint32_t item, uint8_t out[RRMP_KEY_SIZE_MAX])
 {
-    char name[16];
+    char name[24];
     uint32_t number = item < ITEMS_MAX ? item : FOLLOWED_FIRST + item - ITEMS_MAX;
     size_t length;
 

@@ -278,6 +278,7 @@ static void image_take(struct world *world, struct proc *proc, struct watch *wat
     if (is_last) {
         watch->may_jump = false;
         watch->is_suspect = false;
+        watch->awaits_image = false;
     }
     data_seen(world, proc, watch, 'R');
     world->coverage->images++;
@@ -340,7 +341,8 @@ static void update_in(struct world *world, struct proc *proc, const struct rrmp_
     }
 }
 
-static void state_take(struct world *world, struct proc *proc, uint32_t item, uint8_t state)
+static void state_take(struct world *world, struct proc *proc, uint32_t item, uint8_t state,
+                       uint8_t code)
 {
     bool is_suspect = (state & 7) == DATA_SUSPECT;
 
@@ -348,6 +350,9 @@ static void state_take(struct world *world, struct proc *proc, uint32_t item, ui
         struct watch *watch = &proc->watches[i];
         if (watch->state == WATCH_IDLE || watch->item != item)
             continue;
+        if (watch->awaits_image && !is_suspect && watch->state == WATCH_STEP)
+            world_fail(world, "R2", "sink %u item %u: well ahead of its image", proc->number, item);
+        watch->awaits_image = watch->awaits_image || code == CODE_STAYS;
         watch->is_suspect = is_suspect;
         watch->may_jump = watch->may_jump || is_suspect;
         watch->was_told = true;
@@ -359,7 +364,7 @@ static void state_take(struct world *world, struct proc *proc, uint32_t item, ui
 static void state_in(struct world *world, struct proc *proc, const struct rrmp_sink_event *event)
 {
     if (event->scope == RRMP_SINK_SCOPE_ITEM) {
-        state_take(world, proc, (uint32_t)event->user, event->state);
+        state_take(world, proc, (uint32_t)event->user, event->state, event->code);
         return;
     }
     uint32_t number = RRMP_ITEM_NONE;
@@ -367,7 +372,7 @@ static void state_in(struct world *world, struct proc *proc, const struct rrmp_s
         struct rrmp_sink_item info;
         if (rrmp_sink_item_info(proc->own_sink, number, &info) &&
             !(info.user & (PRIVATE | SNAPSHOT)))
-            state_take(world, proc, (uint32_t)info.user, event->state);
+            state_take(world, proc, (uint32_t)info.user, event->state, event->code);
     }
 }
 
@@ -402,7 +407,7 @@ static void message_in(struct world *world, struct proc *proc, const struct rrmp
         uint32_t state;
         uint16_t part, parts;
         content_check(world, proc, event, 'S', &state, &part, &parts);
-        state_take(world, proc, (uint32_t)event->user, (uint8_t)state);
+        state_take(world, proc, (uint32_t)event->user, (uint8_t)state, 0);
         world->coverage->statuses++;
     }
 }

@@ -165,6 +165,8 @@ static void all_say(struct world *world, struct proc *proc, uint8_t state, bool 
             .state = state,
             .service_state = is_up ? RRMP_SERVICE_UP | RRMP_SERVICE_ACCEPTING : 0,
             .has_status = 1,
+            .code = CODE_STAYS,
+            .stays = true,
         };
         rrmp_source_service_status(proc->own_source, proc->svc[s], &status);
         describe(world, proc, (uint16_t)s, is_up, &proc->svc[s], false);

@@ -202,11 +202,12 @@ struct watch {
     enum watch_state state;
     uint32_t item; /* of the world */
     uint32_t counter;
-    uint16_t part;   /* next one of the image coming in */
-    bool has_data;   /* something was delivered since open */
-    bool is_suspect; /* the last state told */
-    bool may_jump;   /* told suspect (or asked again) since the last data */
-    bool was_told;   /* anything at all said since the open */
+    uint16_t part;     /* next one of the image coming in */
+    bool has_data;     /* something was delivered since open */
+    bool is_suspect;   /* the last state told */
+    bool may_jump;     /* told suspect (or asked again) since the last data */
+    bool was_told;     /* anything at all said since the open */
+    bool awaits_image; /* a state said so: nothing else may end that it is suspect */
     uint64_t opened_ns;
 };
 
@@ -351,6 +352,8 @@ struct attach {
 
 #define ATTACHES_MAX 256
 #define OVERHEARD    64 /* records of all kinds, for who changes a few bytes and says them again */
+
+#define CODE_STAYS   77u /* of states that say STAYS, between models */
 
 struct outside;
 struct follower;
