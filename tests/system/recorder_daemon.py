@@ -82,6 +82,27 @@ class Daemon:
             time.sleep(0.05)
 
 
+def check(path):
+    done = subprocess.run([os.path.join(recording.BIN, "rmdscnf"), "-files", "check", path],
+                          capture_output=True, text=True, check=False, timeout=recording.WAIT_S)
+    return done.returncode, done.stdout + done.stderr
+
+
+def what_is_wrong_is_found_before_a_start(conf, folder):
+    code, text = check(conf)
+    assert code == 0 and "record" not in text, text
+    wrong = os.path.join(folder, "wrong.cnf")
+    with open(wrong, "w", encoding="ascii") as out:
+        out.write(f"*rmds*startList : rmdsrec.1, rmdsrec.2\n"
+                  f"*runDir : {folder}\n*logDir : {folder}\n"
+                  f"*2.rmdsrec*recordItemFile : {folder}/none\n"
+                  f"*rmdsrec*recordFile : {folder}/away/%S.rrec\n")
+    code, text = check(wrong)
+    assert code == 1 and "recordFollow of rmdsrec.1 (the default): nothing to record" in text, text
+    assert f"recordItemFile of rmdsrec.2: {folder}/none: No such file" in text, text
+    assert f"there is no folder {folder}/away; the recorder makes none" in text, text
+
+
 def both_record(publisher, one, two, folder):
     """What others have open, and a list from p2ps; of the service that one recorder follows there
     is room for 15 of 20 items, which it says."""
@@ -155,6 +176,7 @@ def main():
         conf = os.path.join(folder, "rmds.cnf")
         with open(conf, "w", encoding="ascii") as out:
             out.write(CONF.format(conf=os.path.join(conf_examples.ROOT, "conf"), folder=folder))
+        what_is_wrong_is_found_before_a_start(conf, folder)
         run = conf_examples.load_run()
         system = run.System(conf)
         publisher = recording.Publisher("14102")
