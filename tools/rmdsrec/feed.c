@@ -11,8 +11,9 @@
 #include "omm/item.h"
 #include "say.h"
 
-#define AGAIN_NS MD_NS_PER_S
-#define FULL_NS  (10 * MD_NS_PER_MS) /* a request that found no room is sent again so much later */
+#define AGAIN_NS   MD_NS_PER_S
+#define REFUSED_NS (30 * MD_NS_PER_S)  /* a login that was refused is tried again so much later */
+#define FULL_NS    (10 * MD_NS_PER_MS) /* a request that found no room is sent again so much later */
 
 static void note_time(struct feed *feed)
 {
@@ -182,19 +183,36 @@ static void tell_reason(struct feed *feed, const char *reason)
     if (strcmp(feed->reason, reason) == 0)
         return;
     snprintf(feed->reason, sizeof(feed->reason), "%s", reason);
+    feed->is_refused = false;
     rec_say(MD_LOG_WARNING, "%s:%u: %s", feed->host, feed->port, reason);
+}
+
+void feed_refuse(struct feed *feed, const char *why, bool is_for_good)
+{
+    if (!rec_is_daemon) {
+        rec_print("%s", why);
+        if (is_for_good)
+            feed_stop(feed);
+        else
+            link_close(feed->link);
+        return;
+    }
+    tell_reason(feed, why);
+    feed->is_refused = true;
+    feed->pause_ns = is_for_good ? REFUSED_NS : AGAIN_NS;
+    link_close(feed->link);
 }
 
 static void on_closed(void *owner, const char *reason)
 {
     struct feed *feed = owner;
 
-    if (!feed->is_over)
+    if (!feed->is_over && feed->pause_ns == 0) /* else the login has said why */
         tell_reason(feed, reason);
     if (feed->state > FEED_LOGIN && !feed->is_over) {
         feed->stats.lost_connections++;
         note_time(feed);
-        rec_keeper_cut(feed->keeper, feed->now, reason);
+        rec_keeper_cut(feed->keeper, feed->now, feed->pause_ns ? feed->reason : reason);
     }
     link_destroy(feed->link);
     feed->link = NULL;
@@ -208,7 +226,8 @@ static void on_closed(void *owner, const char *reason)
     if (feed->is_over)
         md_loop_stop(feed->loop);
     else
-        (void)md_loop_timer_after(feed->timer, AGAIN_NS);
+        (void)md_loop_timer_after(feed->timer, feed->pause_ns ? feed->pause_ns : AGAIN_NS);
+    feed->pause_ns = 0;
 }
 
 static const struct link_ops link_ops = {

@@ -68,8 +68,10 @@ struct feed {
     struct link *link;
     struct md_loop_timer *timer; /* to dial again, or to ask again */
     bool is_over, retry_waits;
-    bool starts_over; /* at the next retry: items before `next` are to be asked for again */
-    char reason[160]; /* why there is no connection, told once */
+    bool starts_over;  /* at the next retry: items before `next` are to be asked for again */
+    char reason[160];  /* why there is no connection, told once */
+    bool is_refused;   /* the reason is a login that was refused */
+    uint64_t pause_ns; /* from the end of this connection to the next dial; 0: the usual one */
     struct feed_stats stats;
     struct rec_moment now; /* of the messages at hand */
     uint8_t message[MESSAGE_MAX];
@@ -79,6 +81,9 @@ int feed_start(struct feed *feed); /* dial, from now on */
 void feed_stop(struct feed *feed);
 void feed_fini(struct feed *feed);
 uint32_t feed_open_items(const struct feed *feed);
+/* The login was refused, or closed: that is the reason of this connection's end. A daemon tries
+ * again, after a longer pause if it is for good; a verb ends. */
+void feed_refuse(struct feed *feed, const char *why, bool is_for_good);
 
 /* feed.c, for feed_setup.c */
 /* MD_ERR_FULL: the queue to the server has no room now. */

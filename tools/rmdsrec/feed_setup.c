@@ -77,7 +77,7 @@ static void on_login(struct feed *feed, const struct rwf_msg *msg)
 {
     bool has_state = msg->msg_class == RWF_CLASS_REFRESH ||
                      (msg->msg_class == RWF_CLASS_STATUS && msg->flags & RWF_STATUS_HAS_STATE);
-    char text[MD_TEXT_DOTTED_MAX + 1];
+    char text[MD_TEXT_DOTTED_MAX + 1], why[MD_TEXT_DOTTED_MAX + 100];
 
     if (!has_state)
         return;
@@ -86,16 +86,14 @@ static void on_login(struct feed *feed, const struct rwf_msg *msg)
             return;
         feed->stats.logins++;
         feed->reason[0] = 0;
+        feed->is_refused = false;
         ask_directory(feed);
         return;
     }
-    rec_say(MD_LOG_WARNING, "login %s: %s %s", feed->state == FEED_LOGIN ? "refused" : "closed",
-            rwf_state_code_name(msg->state.code),
-            md_text_dotted(msg->state.text.data, msg->state.text.length, text));
-    if (msg->state.stream_state == RWF_STREAM_CLOSED)
-        feed_stop(feed);
-    else
-        link_close(feed->link);
+    snprintf(why, sizeof(why), "login %s: %s %s", feed->state == FEED_LOGIN ? "refused" : "closed",
+             rwf_state_code_name(msg->state.code),
+             md_text_dotted(msg->state.text.data, msg->state.text.length, text));
+    feed_refuse(feed, why, msg->state.stream_state == RWF_STREAM_CLOSED);
 }
 
 static void note_service(struct feed *feed, const struct omm_service *service)

@@ -78,10 +78,12 @@ static void look_at_server(const struct look *look)
                             feed->host, feed->port);
         return;
     }
-    snprintf(note, sizeof(note), "not connected to %.40s:%u", feed->host, feed->port);
+    snprintf(note, sizeof(note), "%s %.36s:%u",
+             feed->is_refused ? "login refused by" : "not connected to", feed->host, feed->port);
     daemon_trouble_here(look->troubles, NO_SOURCE, look->now_ns, CONNECT_NS, note,
-                        "recordServer %s:%u: %s; trying every second", feed->host, feed->port,
-                        feed->reason[0] ? feed->reason : "no answer yet");
+                        "recordServer %s:%u: %s; trying %s", feed->host, feed->port,
+                        feed->reason[0] ? feed->reason : "no answer yet",
+                        feed->is_refused ? "again each half minute" : "every second");
 }
 
 /* rrcpd is there and says no, or there is none. */
