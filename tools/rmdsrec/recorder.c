@@ -34,12 +34,14 @@ static uint32_t service_limit(const struct recorder *recorder)
     return recorder->service_limit ? recorder->service_limit : has_strangers ? (all + 3) / 4 : 0;
 }
 
+/* A file without a chunk is not ended by it, and none is waited for. */
 static void cut_file(struct recorder *recorder, uint64_t now_ns)
 {
     struct disk_stats stats;
 
     disk_stats(recorder->disk, &stats);
-    recorder->cut_files = stats.files;
+    if (stats.file_chunks > 0)
+        recorder->cut_files = stats.files;
     recorder->cut_ns = now_ns;
     rec_keeper_cut_file(recorder->feed.keeper);
 }
@@ -93,7 +95,7 @@ static void on_tick(void *owner)
         tell_refusals(recorder);
     bool is_due = (recorder->rotate_bytes && stats.file_bytes >= recorder->rotate_bytes) ||
                   (recorder->rotate_ns && now.mono_ns - recorder->cut_ns >= recorder->rotate_ns);
-    if (is_due && stats.files > recorder->cut_files)
+    if (is_due && stats.file_chunks > 0 && stats.files > recorder->cut_files)
         cut_file(recorder, now.mono_ns);
     if (recorder->tap)
         tap_tick(recorder->tap);
