@@ -273,7 +273,8 @@ static void look_for_room(struct disk *disk)
     if (slash)
         snprintf(folder, sizeof(folder), "%.*s", (int)(slash - disk->config.path + 1),
                  disk->config.path);
-    uint64_t room = statvfs(folder, &info) == 0 ? (uint64_t)info.f_bavail * info.f_frsize : 0;
+    bool is_known = statvfs(folder, &info) == 0;
+    uint64_t room = is_known ? (uint64_t)info.f_bavail * info.f_frsize : UINT64_MAX;
     pthread_mutex_lock(&disk->lock);
     disk->stats.free = room;
     pthread_mutex_unlock(&disk->lock);
@@ -346,6 +347,7 @@ bool disk_start(const struct disk_config *config, struct disk **out)
     if (!disk)
         return false;
     disk->config = *config;
+    disk->stats.free = UINT64_MAX;
     if (disk->config.chunks > CHUNKS_MAX)
         disk->config.chunks = CHUNKS_MAX;
     disk->fd = -1;

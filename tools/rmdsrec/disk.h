@@ -32,7 +32,7 @@ struct disk_stats {
     uint64_t failed_chunks, failed_records;
     uint64_t waiting, waiting_max; /* chunks that wait, now and at most */
     uint64_t busy_ns; /* since when the thread is at one thing, monotonic; 0: it waits */
-    uint64_t free;    /* bytes of the file system, of the last second; 0: nobody knows */
+    uint64_t free;    /* bytes of the file system, of the last second; UINT64_MAX: nobody knows */
     uint64_t last_ns; /* when a chunk was written last, since 1970; 0: none was */
     int error;        /* errno of the last failure, 0: the last write went well */
 };

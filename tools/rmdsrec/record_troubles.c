@@ -216,7 +216,9 @@ static void look_at_disk(const struct look *look)
                             look->kept.lost);
     else
         daemon_trouble_gone(look->troubles, DISK_SLOW, look->now_ns, "nothing lost for a minute");
-    if (low != 0 && disk->free != 0 && disk->free < low)
+    if (disk->free == UINT64_MAX)
+        return; /* what was said holds on */
+    if (disk->free < low)
         daemon_trouble_here(
             look->troubles, DISK_LOW, look->now_ns, NOW_NS, "the disk is nearly full",
             "the disk is nearly full: %.0f MB are left (recordDiskLow %.0f MB); "
@@ -267,7 +269,10 @@ static void tell_disk(const struct look *look, struct daemon_text *text)
                         (double)(int64_t)(md_clock_wall_ns() - disk->last_ns) / 1e9);
     else
         daemon_text_add(text, "none yet");
-    daemon_text_add(text, "; %.0f MB of the disk are free\n", (double)disk->free / MB);
+    if (disk->free == UINT64_MAX)
+        daemon_text_add(text, "; nobody knows what the disk has free\n");
+    else
+        daemon_text_add(text, "; %.0f MB of the disk are free\n", (double)disk->free / MB);
     daemon_text_add(text, "  lost %" PRIu64 " messages, %" PRIu64 " chunks%s%s\n", look->kept.lost,
                     disk->failed_chunks, disk->error ? "; now: " : "",
                     disk->error ? strerror(disk->error) : "");

@@ -33,7 +33,6 @@ static const struct stats_row rows[] = {
     ROW(GAUGE, "bufferNow", buffer),
     ROW(GAUGE, "bufferMax", buffer_max),
     ROW(GAUGE, "bufferSize", buffer_size),
-    ROW(GAUGE, "diskFree", disk_free),
     ROW(COUNTER, "linksLost", links_lost),
     ROW(COUNTER, "gapsSeen", suspects),
     ROW(COUNTER, "overruns", overruns),
@@ -45,9 +44,10 @@ static const struct stats_row rows[] = {
 struct shown {
     struct stats_segment *segment;
     struct stats_entry *entries[STATS_ROW_COUNT(rows)];
-    struct stats_entry *ready;   /* NULL: the segment is that of a daemon */
-    struct stats_entry *file;    /* NULL: none is shown yet */
-    struct stats_entry *trouble; /* NULL: there is none */
+    struct stats_entry *ready;     /* NULL: the segment is that of a daemon */
+    struct stats_entry *file;      /* NULL: none is shown yet */
+    struct stats_entry *disk_free; /* NULL: nobody knows */
+    struct stats_entry *trouble;   /* NULL: there is none */
 };
 
 int shown_open(const char *run_dir, const char *name, struct shown **out)
@@ -105,10 +105,23 @@ void shown_file_set(struct shown *shown, const char *path)
         stats_string_set(shown->segment, shown->file, end);
 }
 
+static void show_room(struct shown *shown, uint64_t room)
+{
+    if (room == UINT64_MAX && shown->disk_free) {
+        stats_entry_remove(shown->segment, shown->disk_free);
+        shown->disk_free = NULL;
+    } else if (room != UINT64_MAX && !shown->disk_free) {
+        shown->disk_free = stats_entry_add(shown->segment, STATS_KIND_GAUGE, PROGRAM ".diskFree");
+    }
+    if (shown->disk_free)
+        stats_gauge_set(shown->disk_free, room);
+}
+
 void shown_set(struct shown *shown, uint64_t now_ns, const struct shown_figures *figures,
                const char *trouble)
 {
     stats_rows_set(rows, STATS_ROW_COUNT(rows), shown->entries, figures);
+    show_room(shown, figures->disk_free);
     if (!shown->ready)
         return;
     stats_segment_beat(shown->segment, now_ns);

@@ -17,10 +17,10 @@ struct shown_figures {
     uint64_t files, file_bytes, chunks, chunk_bytes, records, chunks_lost, last_chunk_ns;
     uint64_t buffer, buffer_max, buffer_size; /* chunks that wait for the disk: now, at most so far,
                                                  at most at all */
-    uint64_t disk_free;                       /* bytes of the file system */
-    uint64_t links_lost;                      /* connections, or attachments */
-    uint64_t suspects; /* times that an item became suspect: gaps, sources that went */
-    uint64_t overruns; /* times that the ring lapped it */
+    uint64_t disk_free;  /* bytes of the file system; UINT64_MAX: nobody knows */
+    uint64_t links_lost; /* connections, or attachments */
+    uint64_t suspects;   /* times that an item became suspect: gaps, sources that went */
+    uint64_t overruns;   /* times that the ring lapped it */
     uint64_t records_lost;
     uint64_t denied;  /* messages of its own that rrcpd did not let pass */
     uint64_t refused; /* names of items that the recording, or their service, had no room for */
