@@ -179,6 +179,26 @@ static void bring_login(uint8_t stream_state, const char *text)
     bring(&enc);
 }
 
+static void bring_directory(const char *name)
+{
+    uint8_t bytes[1000];
+    struct rwf_encoder enc;
+    const struct omm_directory_head head = { .stream_id = OMM_DIRECTORY_STREAM,
+                                             .is_first = true,
+                                             .is_complete = true,
+                                             .is_streaming = true,
+                                             .filter = OMM_FILTER_INFO };
+    const struct omm_service service = {
+        .id = 7, .action = RWF_MAP_ADD, .filters = OMM_FILTER_INFO, .name = rwf_text(name)
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_service(&enc, &service);
+    omm_directory_encode_finish(&enc);
+    bring(&enc);
+}
+
 /* ---- tests ---- */
 
 static void a_refused_login_is_tried_again_later_and_told(void **state)
@@ -214,11 +234,48 @@ static void a_connection_that_ends_otherwise_is_tried_in_a_second(void **state)
     close_bed(bed);
 }
 
+static void one_missing_service_stops_no_other(void **state)
+{
+    struct bed *bed = open_bed();
+    struct feed *feed = &bed->feed;
+
+    (void)state;
+    bring_login(RWF_STREAM_OPEN, "");
+    assert_int_equal(feed->state, FEED_DIRECTORY);
+    assert_null(feed_service_missing(feed));
+    bring_directory("B");
+    assert_int_equal(feed->state, FEED_UP);
+    assert_int_equal(feed->items[0].state, ITEM_WAITING);
+    assert_true(feed->items[1].number > 0);
+    assert_string_equal(feed_service_missing(feed)->name, "A");
+    close_bed(bed);
+}
+
+static void without_any_service_it_is_logged_in_and_says_which(void **state)
+{
+    struct bed *bed = open_bed();
+    struct feed *feed = &bed->feed;
+
+    (void)state;
+    bring_login(RWF_STREAM_OPEN, "");
+    bring_directory("C");
+    assert_int_equal(feed->state, FEED_DIRECTORY);
+    assert_string_equal(feed_service_missing(feed)->name, "A");
+    bring_directory("A");
+    assert_int_equal(feed->state, FEED_UP);
+    assert_string_equal(feed_service_missing(feed)->name, "B");
+    last->ops->on_closed(last->owner, "reset");
+    assert_null(feed_service_missing(feed));
+    close_bed(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_refused_login_is_tried_again_later_and_told),
         cmocka_unit_test(a_connection_that_ends_otherwise_is_tried_in_a_second),
+        cmocka_unit_test(one_missing_service_stops_no_other),
+        cmocka_unit_test(without_any_service_it_is_logged_in_and_says_which),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

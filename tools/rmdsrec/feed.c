@@ -217,6 +217,7 @@ static void on_closed(void *owner, const char *reason)
     link_destroy(feed->link);
     feed->link = NULL;
     feed->state = FEED_DOWN;
+    feed->has_directory = false;
     feed->pending = feed->next = 0;
     feed->retry_waits = feed->starts_over = false;
     for (size_t i = 0; i < feed->service_count; i++)
@@ -317,6 +318,15 @@ void feed_fini(struct feed *feed)
     cache_ripples_destroy(feed->ripples);
     free(feed->items);
     free(feed->host);
+}
+
+const struct feed_service *feed_service_missing(const struct feed *feed)
+{
+    for (size_t i = 0; i < feed->service_count && feed->has_directory; i++) {
+        if (!feed->services[i].is_known)
+            return &feed->services[i];
+    }
+    return NULL;
 }
 
 uint32_t feed_open_items(const struct feed *feed)

@@ -54,6 +54,7 @@ struct feed {
     struct rwf_dictionary *dictionary; /* complete if has_dictionary */
     struct cache_ripples *ripples;
     bool has_dictionary;
+    bool has_directory;   /* all of it has come on this connection */
     bool asks_dictionary; /* it was not given on the command line */
     char *host;
     uint16_t port;
@@ -62,6 +63,7 @@ struct feed {
     uint32_t window, pending, next;
     struct feed_service services[SERVICES_MAX];
     size_t service_count;
+    size_t teacher; /* the service that is asked for the dictionary */
     struct feed_item *items;
     uint32_t item_count;
     enum feed_state state;
@@ -81,6 +83,9 @@ int feed_start(struct feed *feed); /* dial, from now on */
 void feed_stop(struct feed *feed);
 void feed_fini(struct feed *feed);
 uint32_t feed_open_items(const struct feed *feed);
+/* A service that was named and that the server does not have; NULL: it has all, or there is no
+ * directory of it. */
+const struct feed_service *feed_service_missing(const struct feed *feed);
 /* The login was refused, or closed: that is the reason of this connection's end. A daemon tries
  * again, after a longer pause if it is for good; a verb ends. */
 void feed_refuse(struct feed *feed, const char *why, bool is_for_good);

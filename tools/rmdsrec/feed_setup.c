@@ -62,7 +62,7 @@ static void ask_dictionary(struct feed *feed, int32_t stream_id, const char *nam
     const struct omm_dictionary_request request = {
         .stream_id = stream_id,
         .has_service_id = true,
-        .service_id = feed->services[0].id,
+        .service_id = feed->services[feed->teacher].id,
         .name = rwf_text(name),
         .filter = RWF_DICTIONARY_NORMAL,
     };
@@ -110,6 +110,16 @@ static void note_service(struct feed *feed, const struct omm_service *service)
     }
 }
 
+/* The first service that was named and is there; service_count: there is none. */
+static size_t first_known(const struct feed *feed)
+{
+    size_t i = 0;
+
+    while (i < feed->service_count && !feed->services[i].is_known)
+        i++;
+    return i;
+}
+
 static void open_items(struct feed *feed)
 {
     feed->state = FEED_UP;
@@ -133,8 +143,12 @@ static void on_directory(struct feed *feed, const struct rwf_msg *msg, struct rw
         feed->stats.errors++;
     if (feed->state == FEED_UP)
         feed->next = 0; /* a service that was away may be back */
-    if (feed->state != FEED_DIRECTORY || !feed->services[0].is_known)
+    if (msg->msg_class == RWF_CLASS_REFRESH && msg->flags & RWF_REFRESH_COMPLETE)
+        feed->has_directory = true;
+    size_t known = first_known(feed);
+    if (feed->state != FEED_DIRECTORY || known == feed->service_count)
         return;
+    feed->teacher = known;
     if (feed->asks_dictionary && !feed->has_dictionary) {
         rwf_dictionary_destroy(feed->dictionary);
         feed->dictionary = NULL;
@@ -171,8 +185,8 @@ static void on_dictionary(struct feed *feed, const struct rwf_msg *msg, struct r
     bool is_fields = msg->stream_id == FIELDS_STREAM;
     const struct rec_key key = {
         .domain = RWF_DOMAIN_DICTIONARY,
-        .service_id = feed->services[0].id,
-        .service = rwf_text(feed->services[0].name),
+        .service_id = feed->services[feed->teacher].id,
+        .service = rwf_text(feed->services[feed->teacher].name),
         .name = rwf_text(is_fields ? "RWFFld" : "RWFEnum"),
     };
 

@@ -10,7 +10,9 @@
 
 static const char *state_of(const struct feed *feed)
 {
-    return feed->state == FEED_UP ? "connected" : feed->link ? "connecting" : "disconnected";
+    if (feed->state > FEED_LOGIN)
+        return feed->state == FEED_UP ? "connected" : "logged in";
+    return feed->link ? "connecting" : "disconnected";
 }
 
 void recorder_figures(const struct recorder *recorder, struct recorder_figures *out)
@@ -22,7 +24,7 @@ void recorder_figures(const struct recorder *recorder, struct recorder_figures *
         *out = (struct recorder_figures){ .open = feed_open_items(feed),
                                           .items = feed->item_count,
                                           .state = state_of(feed),
-                                          .is_connected = feed->state == FEED_UP };
+                                          .is_connected = feed->state > FEED_LOGIN };
         return;
     }
     if (recorder->tap)

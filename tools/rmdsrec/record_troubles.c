@@ -27,6 +27,7 @@ enum {
     LAPPED,
     NO_PLACE,
     SERVICE_FULL,
+    NO_SERVICE,
     NOT_OPEN,
     DISK_LOW
 };
@@ -73,7 +74,7 @@ static void look_at_server(const struct look *look)
     const struct feed *feed = &look->self->recorder.feed;
     char note[STATS_STRING_BYTES];
 
-    if (feed->state == FEED_UP) {
+    if (feed->state > FEED_LOGIN) {
         daemon_trouble_gone(look->troubles, NO_SOURCE, look->now_ns, "connected to %s:%u",
                             feed->host, feed->port);
         return;
@@ -84,6 +85,24 @@ static void look_at_server(const struct look *look)
                         "recordServer %s:%u: %s; trying %s", feed->host, feed->port,
                         feed->reason[0] ? feed->reason : "no answer yet",
                         feed->is_refused ? "again each half minute" : "every second");
+}
+
+static void look_at_services(const struct look *look)
+{
+    const struct feed *feed = &look->self->recorder.feed;
+    const struct feed_service *missing = feed_service_missing(feed);
+    char note[STATS_STRING_BYTES];
+
+    if (!missing) {
+        if (feed->state > FEED_LOGIN)
+            daemon_trouble_gone(look->troubles, NO_SERVICE, look->now_ns,
+                                "every service is offered");
+        return;
+    }
+    snprintf(note, sizeof(note), "service %.20s is not offered by the server", missing->name);
+    daemon_trouble_here(look->troubles, NO_SERVICE, look->now_ns, CONNECT_NS, note,
+                        "service %s is not offered by %s:%u; nothing of it is recorded",
+                        missing->name, feed->host, feed->port);
 }
 
 /* rrcpd is there and says no, or there is none. */
@@ -242,6 +261,7 @@ bool record_troubles_look(void *owner)
             daemon_backbone_wait(&self->daemon);
     } else {
         look_at_server(&look);
+        look_at_services(&look);
     }
     look_at_writing(&look);
     look_at_disk(&look);
