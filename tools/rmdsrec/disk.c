@@ -43,6 +43,7 @@ struct disk {
     int fd; /* -1: no file could be begun */
     uint64_t length, series, synced_ns, looked_ns;
     uint32_t part;
+    uint64_t files; /* begun */
     int error;
     struct rec_file_stats counted; /* of this file, in stats */
 };
@@ -170,8 +171,9 @@ static bool open_file(struct disk *disk)
     if (getrandom(&identity, sizeof(identity), 0) != (ssize_t)sizeof(identity))
         identity = info.wall_ns;
     disk->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
-    /* A later file of an earlier series is passed by; the first one is refused to the user. */
-    while (disk->fd < 0 && errno == EEXIST && disk->part > 0 && disk->part < PARTS_MAX) {
+    /* A file of an earlier series is passed by; the first one is refused to the user of a verb. */
+    while (disk->fd < 0 && errno == EEXIST && (disk->part > 0 || disk->config.is_patient) &&
+           disk->part < PARTS_MAX) {
         info.part = ++disk->part;
         name_of(disk, path, sizeof(path));
         disk->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
@@ -189,6 +191,7 @@ static bool open_file(struct disk *disk)
         return false;
     }
     disk->part++;
+    disk->files++;
     pthread_mutex_lock(&disk->lock);
     snprintf(disk->path, sizeof(disk->path), "%s", path);
     pthread_mutex_unlock(&disk->lock);
@@ -214,7 +217,7 @@ static void count(struct disk *disk, const struct rec_chunk *lost)
     stats->failed_records += lost ? lost->records : 0;
     stats->file_bytes = now.bytes;
     stats->file_chunks = now.chunks;
-    stats->files = disk->part;
+    stats->files = disk->files;
     stats->error = disk->error;
     pthread_mutex_unlock(&disk->lock);
     disk->counted = now;
@@ -245,7 +248,7 @@ static void sync_file(struct disk *disk)
 
 static void write_chunk(struct disk *disk, const struct rec_chunk *chunk)
 {
-    if (chunk->starts_file && disk->part > 0 && disk->counted.chunks > 0) {
+    if (chunk->starts_file && disk->files > 0 && disk->counted.chunks > 0) {
         close_file(disk);
         disk->counted = (struct rec_file_stats){ 0 };
     }
@@ -361,7 +364,7 @@ bool disk_start(const struct disk_config *config, struct disk **out)
         rec_say(MD_LOG_ERROR, "no memory for %u chunks of 1 MiB", config->chunks);
         return false;
     }
-    if (!open_file(disk) && (!config->is_patient || disk->error == EEXIST)) {
+    if (!open_file(disk) && !config->is_patient) {
         rec_say(MD_LOG_ERROR, "cannot begin %s: %s", config->path, strerror(disk->error));
         return false;
     }

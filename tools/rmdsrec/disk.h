@@ -20,7 +20,8 @@ struct disk_config {
     int level;          /* of the compression */
     bool syncs_chunks;  /* each is on the disk before the next one is written */
     uint64_t sync_ns;   /* or so often; 0: never */
-    bool is_patient;    /* starts without a first file, which is tried again each second */
+    bool is_patient;    /* passes by names that are taken, and starts without a first file, which is
+                           tried again each second */
     void (*settle)(void *owner); /* the first act of the thread; NULL: nothing */
     void *owner;
 };
@@ -37,8 +38,7 @@ struct disk_stats {
     int error;        /* errno of the last failure, 0: the last write went well */
 };
 
-/* The first file is there when this returns, unless it is patient, and nobody has taken its name.
- * False: told. */
+/* The first file is there when this returns, unless it is patient. False: told. */
 bool disk_start(const struct disk_config *config, struct disk **out);
 /* What waits is written, and the file ended. */
 void disk_stop(struct disk *disk);
