@@ -269,6 +269,40 @@ static void without_any_service_it_is_logged_in_and_says_which(void **state)
     close_bed(bed);
 }
 
+static void bring_closed(int32_t stream_id)
+{
+    uint8_t bytes[1000];
+    struct rwf_encoder enc;
+    const struct omm_status status = {
+        .stream_id = stream_id,
+        .domain = 6,
+        .state = { .stream_state = RWF_STREAM_CLOSED, .data_state = RWF_DATA_SUSPECT },
+    };
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_status_encode(&enc, &status);
+    bring(&enc);
+}
+
+static void an_item_that_has_closed_is_not_open(void **state)
+{
+    struct bed *bed = open_bed();
+    uint32_t open, were_open;
+
+    (void)state;
+    bring_login(RWF_STREAM_OPEN, "");
+    bring_directory("B");
+    bed->feed.items[1].state = ITEM_OPEN;
+    bed->feed.items[1].was_open = true;
+    feed_count_items(&bed->feed, &open, &were_open);
+    assert_int_equal(open, 1);
+    bring_closed(STREAM_FIRST + 1);
+    feed_count_items(&bed->feed, &open, &were_open);
+    assert_int_equal(open, 0);
+    assert_int_equal(were_open, 1);
+    close_bed(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -276,6 +310,7 @@ int main(void)
         cmocka_unit_test(a_connection_that_ends_otherwise_is_tried_in_a_second),
         cmocka_unit_test(one_missing_service_stops_no_other),
         cmocka_unit_test(without_any_service_it_is_logged_in_and_says_which),
+        cmocka_unit_test(an_item_that_has_closed_is_not_open),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

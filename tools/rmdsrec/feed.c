@@ -329,11 +329,11 @@ const struct feed_service *feed_service_missing(const struct feed *feed)
     return NULL;
 }
 
-uint32_t feed_open_items(const struct feed *feed)
+void feed_count_items(const struct feed *feed, uint32_t *open, uint32_t *were_open)
 {
-    uint32_t open = 0;
-
-    for (uint32_t i = 0; i < feed->item_count; i++)
-        open += feed->items[i].was_open;
-    return open;
+    *open = *were_open = 0;
+    for (uint32_t i = 0; i < feed->item_count; i++) {
+        *open += feed->items[i].state == ITEM_OPEN;
+        *were_open += feed->items[i].was_open;
+    }
 }

@@ -82,7 +82,8 @@ struct feed {
 int feed_start(struct feed *feed); /* dial, from now on */
 void feed_stop(struct feed *feed);
 void feed_fini(struct feed *feed);
-uint32_t feed_open_items(const struct feed *feed);
+/* Open now, and once at least. */
+void feed_count_items(const struct feed *feed, uint32_t *open, uint32_t *were_open);
 /* A service that was named and that the server does not have; NULL: it has all, or there is no
  * directory of it. */
 const struct feed_service *feed_service_missing(const struct feed *feed);

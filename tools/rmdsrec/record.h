@@ -81,7 +81,7 @@ void recorder_rotate(struct recorder *recorder);
 /* ---- record_figures.c ---- */
 
 struct recorder_figures {
-    uint32_t open, items; /* open now or once, of so many */
+    uint32_t open, were_open, items; /* now, and once at least, of so many */
     const char *state;
     bool is_connected; /* to p2ps, or attached to rrcpd */
 };

@@ -21,16 +21,17 @@ void recorder_figures(const struct recorder *recorder, struct recorder_figures *
     struct tap_stats stats = { .why = "" };
 
     if (!recorder->is_tap) {
-        *out = (struct recorder_figures){ .open = feed_open_items(feed),
-                                          .items = feed->item_count,
+        *out = (struct recorder_figures){ .items = feed->item_count,
                                           .state = state_of(feed),
                                           .is_connected = feed->state > FEED_LOGIN };
+        feed_count_items(feed, &out->open, &out->were_open);
         return;
     }
     if (recorder->tap)
         tap_stats(recorder->tap, &stats);
     *out = (struct recorder_figures){
         .open = stats.open,
+        .were_open = stats.open,
         .items = recorder->tap_config.follows ? stats.items : feed->item_count,
         .state = stats.is_attached ? "attached" : "not attached",
         .is_connected = stats.is_attached,
@@ -120,7 +121,7 @@ static int report_tap(const struct recorder *recorder, const struct recorder_fig
         return REC_NO_LOGIN;
     if (recorder->tap_config.follows && stats.denied > 0 && stats.items == 0)
         return REC_DENIED;
-    return recorder->tap_config.follows || figures->open == figures->items ? REC_OK : REC_NOT_OPEN;
+    return recorder->tap_config.follows || figures->were_open == figures->items ? REC_OK : REC_NOT_OPEN;
 }
 
 int record_report(struct recorder *recorder, uint64_t cpu_ns)
@@ -133,7 +134,7 @@ int record_report(struct recorder *recorder, uint64_t cpu_ns)
     rec_keeper_stats(feed->keeper, &kept);
     disk_stats(recorder->disk, &disk);
     recorder_figures(recorder, &figures);
-    printf("items       %u of %u were open, %" PRIu64 " refusals\n", figures.open, figures.items,
+    printf("items       %u of %u were open, %" PRIu64 " refusals\n", figures.were_open, figures.items,
            feed->stats.refused);
     printf("messages    %" PRIu64 ", %" PRIu64 " bytes; %" PRIu64 " images of the recorder's\n",
            kept.messages, kept.bytes, kept.images);
@@ -157,5 +158,5 @@ int record_report(struct recorder *recorder, uint64_t cpu_ns)
         return report_tap(recorder, &figures);
     if (feed->stats.logins == 0)
         return REC_NO_LOGIN;
-    return figures.open == figures.items ? REC_OK : REC_NOT_OPEN;
+    return figures.were_open == figures.items ? REC_OK : REC_NOT_OPEN;
 }
