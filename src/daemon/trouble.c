@@ -45,19 +45,31 @@ static void show(struct daemon_troubles *troubles)
     }
 }
 
+/* Names of others may be in a note, which goes to the service manager line by line, and to
+ * terminals. */
+static void make_plain(const char *note, char *out, size_t size)
+{
+    size_t n = 0;
+
+    memset(out, 0, size);
+    for (; n + 1 < size && note[n]; n++)
+        out[n] = (uint8_t)note[n] < 0x20 || note[n] == 0x7f ? '.' : note[n];
+}
+
 void daemon_trouble_here(struct daemon_troubles *troubles, unsigned which, uint64_t now_ns,
                          uint64_t delay_ns, const char *note, const char *format, ...)
 {
     struct daemon_trouble *trouble = &troubles->list[which];
-    char sentence[SENTENCE_BYTES];
+    char sentence[SENTENCE_BYTES], plain[sizeof(trouble->note)];
     va_list words;
 
     MD_ASSERT(which < DAEMON_TROUBLES);
+    make_plain(note, plain, sizeof(plain));
     if (trouble->since_ns == 0)
         trouble->since_ns = now_ns;
     if (now_ns - trouble->since_ns < delay_ns)
         return;
-    bool is_other = strncmp(trouble->note, note, sizeof(trouble->note) - 1) != 0;
+    bool is_other = strcmp(trouble->note, plain) != 0;
     if (trouble->said_ns && !is_other && now_ns - trouble->said_ns < DAEMON_TROUBLE_AGAIN)
         return;
     va_start(words, format);
@@ -66,7 +78,7 @@ void daemon_trouble_here(struct daemon_troubles *troubles, unsigned which, uint6
     md_log(MD_LOG_WARNING, "%s; for %.0f s now", sentence,
            (double)(now_ns - trouble->since_ns) / 1e9);
     trouble->said_ns = now_ns;
-    snprintf(trouble->note, sizeof(trouble->note), "%s", note);
+    memcpy(trouble->note, plain, sizeof(plain));
     show(troubles);
 }
 

@@ -155,6 +155,19 @@ static void the_end_of_a_trouble_is_said_and_the_next_one_shows(void **state)
     close_bed(bed);
 }
 
+static void a_name_of_others_forges_no_line_of_the_service_manager(void **state)
+{
+    struct bed *bed = open_bed();
+
+    (void)state;
+    for (unsigned second = 0; second <= 4; second++)
+        here(bed, 1, second, "theta\nWATCHDOG=trigger\x1b[2J");
+    assert_string_equal(shown(bed), "theta.WATCHDOG=trigger.[2J");
+    assert_string_equal(daemon_trouble_note(&bed->troubles), "theta.WATCHDOG=trigger.[2J");
+    assert_true(bed->troubles.list[1].said_ns == AT(2)); /* it is no other word each second */
+    close_bed(bed);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -163,6 +176,7 @@ int main(void)
         cmocka_unit_test(a_trouble_that_lasts_is_said_every_minute),
         cmocka_unit_test(another_word_for_the_same_trouble_is_said_at_once),
         cmocka_unit_test(the_end_of_a_trouble_is_said_and_the_next_one_shows),
+        cmocka_unit_test(a_name_of_others_forges_no_line_of_the_service_manager),
     };
     struct md_log_config config = { .identity = "test",
                                     .severity_max = MD_LOG_INFO,

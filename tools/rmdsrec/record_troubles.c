@@ -7,6 +7,7 @@
 
 #include "attach/shm.h"
 #include "base/clock.h"
+#include "base/text.h"
 #include "daemon/backbone.h"
 #include "record_daemon.h"
 
@@ -157,7 +158,7 @@ static void look_at_places(const struct look *look)
 {
     const struct rec_keeper_stats *kept = &look->kept;
     bool is_full = kept->refused_names > 0 && kept->is_full;
-    char note[STATS_STRING_BYTES];
+    char note[STATS_STRING_BYTES], name[MD_TEXT_DOTTED_MAX + 1];
 
     if (is_full)
         daemon_trouble_here(look->troubles, NO_PLACE, look->now_ns, NOW_NS,
@@ -168,12 +169,13 @@ static void look_at_places(const struct look *look)
                             kept->items, kept->refused_names);
     if (kept->full_services == 0)
         return;
-    snprintf(note, sizeof(note), "service %.32s has all its items", kept->full_service);
+    md_text_dotted(kept->full_service, strlen(kept->full_service), name);
+    snprintf(note, sizeof(note), "service %.32s has all its items", name);
     daemon_trouble_here(look->troubles, SERVICE_FULL, look->now_ns, NOW_NS, note,
                         "service %s has as many items in the recording as recordServiceLimit "
                         "allows; further ones are not in it; %" PRIu32 " services are so far, and "
                         "%" PRIu64 " times an item was left out",
-                        kept->full_service, kept->full_services, kept->refused_names);
+                        name, kept->full_services, kept->refused_names);
 }
 
 /* Of a list. */
