@@ -16,6 +16,7 @@
 #define HARD_LEVEL   15u
 #define ITEM_BYTES   2048u /* of an item, its image apart: here and in the backbone library */
 #define ITEMS_SHARE  24u   /* 64ths of memoryLimit */
+#define ITEMS_LEAST  1024u
 #define IMAGES_LEAST (1ull << 20)
 
 static void refuse(const struct record_daemon *self, const char *param, const char *why)
@@ -213,6 +214,34 @@ int record_conf_read(struct record_daemon *self)
 
 /* ---- memory ---- */
 
+/* What is needed for a few items: a default is no less, and a limit that is less is refused with
+ * the one that would do. */
+static bool has_least(struct daemon_memory *memory, const struct md_conf_object *daemon)
+{
+    const uint64_t items = ITEMS_LEAST * ITEM_BYTES;
+    uint64_t least = memory->sum + items + IMAGES_LEAST;
+
+    if (!memory->is_configured && memory->limit < least)
+        memory->limit = least;
+    if (memory->limit >= least)
+        return true;
+    daemon_memory_add(memory, "items", items);
+    daemon_memory_add(memory, "images", IMAGES_LEAST);
+    daemon_memory_refused(memory, daemon);
+    return false;
+}
+
+/* At most their share of the limit; where that is more than there is, what leaves the images their
+ * least. */
+static uint32_t items_of(const struct daemon_memory *memory, uint64_t wanted)
+{
+    uint64_t most = memory->limit / 64 * ITEMS_SHARE;
+    uint64_t left = daemon_memory_left(memory) - IMAGES_LEAST;
+    uint64_t items = (left < most ? left : most) / ITEM_BYTES;
+
+    return (uint32_t)(wanted < items ? wanted : items);
+}
+
 int record_conf_plan(struct record_daemon *self)
 {
     struct daemon_memory *memory = &self->memory;
@@ -223,18 +252,15 @@ int record_conf_plan(struct record_daemon *self)
 
     daemon_memory_add(memory, "process", PROCESS_BYTES + compression);
     daemon_memory_add(memory, "buffer", recorder->disk_config.chunks * chunk);
-    uint64_t items = daemon_memory_grant(
-        memory, "items", (wanted ? wanted : REC_ITEMS_MAX) * ITEM_BYTES, ITEMS_SHARE);
-    recorder->item_limit = (uint32_t)(items / ITEM_BYTES);
+    if (!has_least(memory, &self->daemon.object))
+        return MD_ERR_RANGE;
+    recorder->item_limit = items_of(memory, wanted ? wanted : REC_ITEMS_MAX);
+    daemon_memory_add(memory, "items", recorder->item_limit * (uint64_t)ITEM_BYTES);
     if (wanted > recorder->item_limit)
         md_log(MD_LOG_WARNING,
                "memoryLimit has room for %u items, not for the %llu of recordItemLimit; raise it",
                recorder->item_limit, (unsigned long long)wanted);
     recorder->images_bytes = daemon_memory_left(memory);
-    if (recorder->item_limit == 0 || recorder->images_bytes < IMAGES_LEAST) {
-        daemon_memory_refused(memory, &self->daemon.object);
-        return MD_ERR_RANGE;
-    }
     daemon_memory_add(memory, "images", recorder->images_bytes);
     daemon_memory_show(memory, self->daemon.stats);
     return MD_OK;
