@@ -18,7 +18,7 @@ struct record_daemon {
     /* Counters of the second before, and when they last grew. */
     struct record_seen {
         uint64_t count, grown_ns;
-    } lost, overruns;
+    } lost, refused, overruns;
     uint64_t closed_ns; /* since when not every item of the list is open; 0: they are */
 };
 

@@ -24,6 +24,7 @@ enum {
     CANNOT_WRITE,
     DISK_HANGS,
     DISK_SLOW,
+    TOO_LONG,
     DENIED,
     LAPPED,
     NO_PLACE,
@@ -215,13 +216,41 @@ static void look_at_writing(const struct look *look)
                         disk->failed_chunks, disk->failed_records);
 }
 
+static bool is_hung(const struct disk_stats *disk)
+{
+    return disk->busy_ns != 0 && md_clock_mono_ns() > disk->busy_ns + HANG_NS;
+}
+
+static void look_at_losses(const struct look *look)
+{
+    struct record_daemon *self = look->self;
+    uint64_t lost = look->kept.lost - look->kept.refused; /* these are longer than a chunk */
+
+    if (has_grown(&self->lost, lost, look->now_ns))
+        daemon_trouble_here(look->troubles, DISK_SLOW, look->now_ns, NOW_NS,
+                            "messages were lost within a minute: buffer full",
+                            "%" PRIu64 " messages found no room in recordBuffer so far: the disk, "
+                            "or the thread that writes, is too slow; the file says of which items",
+                            lost);
+    else
+        daemon_trouble_gone(look->troubles, DISK_SLOW, look->now_ns, "nothing lost for a minute");
+    if (has_grown(&self->refused, look->kept.refused, look->now_ns))
+        daemon_trouble_here(look->troubles, TOO_LONG, look->now_ns, NOW_NS,
+                            "messages were lost within a minute: too long",
+                            "%" PRIu64 " messages were longer than a recording takes (1,000 KiB) "
+                            "so far; the file says of which items",
+                            look->kept.refused);
+    else
+        daemon_trouble_gone(look->troubles, TOO_LONG, look->now_ns,
+                            "no message was too long for a minute");
+}
+
 static void look_at_disk(const struct look *look)
 {
     const struct disk_stats *disk = &look->disk;
-    uint64_t now_ns = md_clock_mono_ns();
     uint64_t low = md_conf_u64(&look->self->daemon.object, "recordDiskLow");
 
-    if (disk->busy_ns != 0 && now_ns > disk->busy_ns + HANG_NS)
+    if (is_hung(disk))
         daemon_trouble_here(look->troubles, DISK_HANGS, look->now_ns, NOW_NS,
                             "the disk takes no data",
                             "the disk takes no data: a write, or a look at it, has not come back; "
@@ -229,14 +258,7 @@ static void look_at_disk(const struct look *look)
                             disk->waiting, look->self->recorder.disk_config.chunks);
     else
         daemon_trouble_gone(look->troubles, DISK_HANGS, look->now_ns, "the disk takes data again");
-    if (has_grown(&look->self->lost, look->kept.lost, look->now_ns))
-        daemon_trouble_here(look->troubles, DISK_SLOW, look->now_ns, NOW_NS,
-                            "messages were lost within a minute: buffer full",
-                            "%" PRIu64 " messages found no room in recordBuffer so far: the disk, "
-                            "or the thread that writes, is too slow; the file says of which items",
-                            look->kept.lost);
-    else
-        daemon_trouble_gone(look->troubles, DISK_SLOW, look->now_ns, "nothing lost for a minute");
+    look_at_losses(look);
     if (disk->free == UINT64_MAX)
         return; /* what was said holds on */
     if (disk->free < low)
@@ -247,6 +269,18 @@ static void look_at_disk(const struct look *look)
             (double)disk->free / MB, (double)low / MB, (double)look->self->recorder.byte_rate / MB);
     else
         daemon_trouble_gone(look->troubles, DISK_LOW, look->now_ns, "the disk has room again");
+}
+
+/* What a second from now would be in the file. */
+static bool can_record(const struct look *look)
+{
+    const struct recorder *recorder = &look->self->recorder;
+
+    if (!look->figures.is_connected || look->disk.error != 0 || is_hung(&look->disk))
+        return false;
+    if (!recorder->is_tap)
+        return recorder->feed.state == FEED_UP;
+    return !(recorder->tap_config.follows && look->tap.denied_why[0]);
 }
 
 bool record_troubles_look(void *owner)
@@ -269,7 +303,7 @@ bool record_troubles_look(void *owner)
     look_at_disk(&look);
     look_at_places(&look);
     look_at_items(&look);
-    return look.figures.is_connected && look.disk.error == 0;
+    return can_record(&look);
 }
 
 /* ---- for rmdsctl ---- */
