@@ -99,9 +99,29 @@ static void names_that_are_taken_are_passed_by(void **state)
     assert_true(begin(true, &disk));
     disk_path(disk, path, sizeof(path));
     assert_string_equal(path, in_folder("day.2.rrec"));
+    disk_tried(disk, path, sizeof(path));
+    assert_string_equal(path, in_folder("day.2.rrec"));
     disk_stats(disk, &stats);
     assert_int_equal(stats.error, 0);
     assert_int_equal(stats.files, 1);
+    disk_destroy(disk);
+}
+
+static void a_file_that_cannot_be_begun_is_named(void **state)
+{
+    const struct disk_config config = {
+        .path = "/proc/none/day.rrec", .source = "here", .chunks = 2, .is_patient = true
+    };
+    char path[4096];
+    struct disk *disk;
+
+    (void)state;
+    assert_true(disk_start(&config, &disk));
+    disk_stop(disk);
+    disk_path(disk, path, sizeof(path));
+    assert_string_equal(path, "");
+    disk_tried(disk, path, sizeof(path));
+    assert_string_equal(path, "/proc/none/day.rrec");
     disk_destroy(disk);
 }
 
@@ -140,6 +160,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(names_that_are_taken_are_passed_by),
+        TEST(a_file_that_cannot_be_begun_is_named),
         TEST(a_verb_refuses_a_name_that_is_taken),
         TEST(a_full_disk_is_not_an_unknown_one),
     };

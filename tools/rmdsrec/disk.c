@@ -37,7 +37,8 @@ struct disk {
     struct queue empty, full; /* under the lock, as is_over and stats */
     bool is_over;
     struct disk_stats stats;
-    char path[PATH_BYTES]; /* of the file, under the lock */
+    char path[PATH_BYTES];  /* of the file, under the lock */
+    char tried[PATH_BYTES]; /* the last one that was to be begun; so, too */
     /* Of the thread: */
     struct rec_file *file;
     int fd; /* -1: no file could be begun */
@@ -101,6 +102,13 @@ void disk_path(struct disk *disk, char *out, size_t size)
 {
     pthread_mutex_lock(&disk->lock);
     snprintf(out, size, "%s", disk->path);
+    pthread_mutex_unlock(&disk->lock);
+}
+
+void disk_tried(struct disk *disk, char *out, size_t size)
+{
+    pthread_mutex_lock(&disk->lock);
+    snprintf(out, size, "%s", disk->tried);
     pthread_mutex_unlock(&disk->lock);
 }
 
@@ -178,10 +186,13 @@ static bool open_file(struct disk *disk)
         name_of(disk, path, sizeof(path));
         disk->fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0640);
     }
-    if (disk->fd < 0) {
+    if (disk->fd < 0)
         disk->error = errno;
+    pthread_mutex_lock(&disk->lock);
+    snprintf(disk->tried, sizeof(disk->tried), "%s", path);
+    pthread_mutex_unlock(&disk->lock);
+    if (disk->fd < 0)
         return false;
-    }
     (void)fchmod(disk->fd, 0640);
     disk->length = 0;
     if (rec_file_start(disk->file, identity, &info) != MD_OK) {

@@ -47,6 +47,8 @@ void disk_destroy(
 void disk_stats(struct disk *disk, struct disk_stats *out);
 /* The path of the file that is written, or was last; "": none was begun. */
 void disk_path(struct disk *disk, char *out, size_t size);
+/* The same, or of one that could not be begun since. */
+void disk_tried(struct disk *disk, char *out, size_t size);
 extern const struct rec_writer_ops disk_ops; /* their context is the disk */
 
 #endif

@@ -31,7 +31,6 @@ static int build(void *owner)
         return MD_EXIT_CONFIG;
     recorder->disk_config.settle = settle;
     recorder->disk_config.owner = self;
-    self->is_built = true;
     if (shown_join(self->daemon.stats, &recorder->shown) != 0 || recorder_start(recorder) != MD_OK)
         return MD_EXIT_FILE;
     return -1;
@@ -120,7 +119,8 @@ static void rotate(void *owner, struct daemon_request *request)
     }
     recorder_rotate(&self->recorder);
     daemon_text_add(daemon_request_text(request),
-                    "%s ends with what it has; the next message begins another file\n", path);
+                    "%s ends with what it has; the next message begins another file\n",
+                    path[0] ? path : "a file that could not be begun");
     daemon_request_done(request, "another file begins with the next message");
 }
 

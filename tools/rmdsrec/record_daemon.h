@@ -14,12 +14,10 @@ struct record_daemon {
     struct recorder recorder;
     struct attach_settings network; /* of one on the backbone: its name and where rrcpd is */
     char services[SERVICES_MAX][256];
-    bool is_built; /* the recorder has begun */
     /* Counters of the second before, and when they last grew. */
     struct record_seen {
         uint64_t count, grown_ns;
     } lost, refused, overruns;
-    uint64_t closed_ns; /* since when not every item of the list is open; 0: they are */
 };
 
 /* record_conf.c: rmds.cnf to a recorder, before anything is made. MD_OK, or an error that is

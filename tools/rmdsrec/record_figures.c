@@ -121,7 +121,8 @@ static int report_tap(const struct recorder *recorder, const struct recorder_fig
         return REC_NO_LOGIN;
     if (recorder->tap_config.follows && stats.denied > 0 && stats.items == 0)
         return REC_DENIED;
-    return recorder->tap_config.follows || figures->were_open == figures->items ? REC_OK : REC_NOT_OPEN;
+    return recorder->tap_config.follows || figures->were_open == figures->items ? REC_OK
+                                                                                : REC_NOT_OPEN;
 }
 
 int record_report(struct recorder *recorder, uint64_t cpu_ns)
@@ -134,8 +135,8 @@ int record_report(struct recorder *recorder, uint64_t cpu_ns)
     rec_keeper_stats(feed->keeper, &kept);
     disk_stats(recorder->disk, &disk);
     recorder_figures(recorder, &figures);
-    printf("items       %u of %u were open, %" PRIu64 " refusals\n", figures.were_open, figures.items,
-           feed->stats.refused);
+    printf("items       %u of %u were open, %" PRIu64 " refusals\n", figures.were_open,
+           figures.items, feed->stats.refused);
     printf("messages    %" PRIu64 ", %" PRIu64 " bytes; %" PRIu64 " images of the recorder's\n",
            kept.messages, kept.bytes, kept.images);
     printf("written     %" PRIu64 " files, %" PRIu64 " chunks, %" PRIu64 " bytes\n", disk.files,

@@ -171,7 +171,11 @@ static void look_at_places(const struct look *look)
     if (kept->full_services == 0)
         return;
     md_text_dotted(kept->full_service, strlen(kept->full_service), name);
-    snprintf(note, sizeof(note), "service %.32s has all its items", name);
+    if (kept->full_services == 1)
+        snprintf(note, sizeof(note), "service %.32s has all its items", name);
+    else /* the last one that was refused is another one each second */
+        snprintf(note, sizeof(note), "%" PRIu32 " services have all their items",
+                 kept->full_services);
     daemon_trouble_here(look->troubles, SERVICE_FULL, look->now_ns, NOW_NS, note,
                         "service %s has as many items in the recording as recordServiceLimit "
                         "allows; further ones are not in it; %" PRIu32 " services are so far, and "
@@ -186,13 +190,16 @@ static void look_at_items(const struct look *look)
 
     if (look->self->recorder.tap_config.follows)
         return;
-    if (figures->is_connected && figures->open < figures->items)
+    if (!figures->is_connected) /* they have all their time again */
+        daemon_trouble_gone(look->troubles, NOT_OPEN, look->now_ns,
+                            "items are asked for again once it is connected");
+    else if (figures->open < figures->items)
         daemon_trouble_here(look->troubles, NOT_OPEN, look->now_ns, OPEN_NS,
                             "not every item is open",
                             "%u of %u items are not open: nobody has them, or the recorder may not "
                             "have them",
                             figures->items - figures->open, figures->items);
-    else if (figures->is_connected)
+    else
         daemon_trouble_gone(look->troubles, NOT_OPEN, look->now_ns, "every item is open");
 }
 
@@ -207,13 +214,12 @@ static void look_at_writing(const struct look *look)
         daemon_trouble_gone(look->troubles, CANNOT_WRITE, look->now_ns, "data are written");
         return;
     }
-    disk_path(look->self->recorder.disk, path, sizeof(path));
+    disk_tried(look->self->recorder.disk, path, sizeof(path));
     snprintf(note, sizeof(note), "cannot write: %.48s", strerror(disk->error));
     daemon_trouble_here(look->troubles, CANNOT_WRITE, look->now_ns, NOW_NS, note,
                         "cannot write %s: %s; %" PRIu64 " chunks with %" PRIu64
                         " records are lost so far; trying again",
-                        path[0] ? path : look->self->recorder.path, strerror(disk->error),
-                        disk->failed_chunks, disk->failed_records);
+                        path, strerror(disk->error), disk->failed_chunks, disk->failed_records);
 }
 
 static bool is_hung(const struct disk_stats *disk)

@@ -304,7 +304,8 @@ static void on_denied(void *owner, uint64_t count, const char *what)
     tap->denied_last = count; /* since it attached */
     snprintf(tap->stats.denied_why, sizeof(tap->stats.denied_why), "denied: %s", what);
     tap->denied_ns = md_clock_mono_ns();
-    rec_say(MD_LOG_WARNING, "rrcpd dropped %" PRIu64 " messages of ours: %s", count, what);
+    if (!rec_is_daemon)
+        rec_print("rrcpd dropped %" PRIu64 " messages of ours: %s", count, what);
 }
 
 static int work(void *owner)
@@ -388,16 +389,15 @@ void tap_tick(struct tap *tap)
     struct rmds_backbone_stats stats = { .size = sizeof(stats) };
 
     rmds_backbone_stats(tap->backbone, &stats);
-    if (stats.overruns > tap->overruns_told)
-        rec_say(MD_LOG_WARNING,
-                "too slow for the ring of rrcpd, which has lapped it %" PRIu64
-                " times: items that lost messages are suspect until their next image",
-                stats.overruns);
+    if (!rec_is_daemon && stats.overruns > tap->overruns_told) /* a daemon has troubles */
+        rec_print("too slow for the ring of rrcpd, which has lapped it %" PRIu64
+                  " times: items that lost messages are suspect until their next image",
+                  stats.overruns);
     tap->overruns_told = stats.overruns;
     const char *why = rmds_backbone_why(tap->backbone);
     if (!rec_is_daemon && !tap->stats.is_attached && *why && strcmp(why, tap->why_told) != 0) {
         snprintf(tap->why_told, sizeof(tap->why_told), "%s", why);
-        rec_say(MD_LOG_WARNING, "%s", why);
+        rec_print("%s", why);
     }
     uint64_t now_ns = md_clock_mono_ns();
     if (now_ns - tap->denied_ns >= DENIED_NS)
