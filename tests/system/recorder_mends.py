@@ -1,9 +1,15 @@
 #!/usr/bin/env python3
-"""recorder_mends.py - what a recorder refuses at its start is found by rmdscnf before."""
+"""recorder_mends.py - what a recorder refuses at its start is found by rmdscnf before; a rotation
+that falls due while nothing comes does not end all further ones."""
 # SPDX-License-Identifier: Apache-2.0
 import os
+import signal
 import subprocess
 import tempfile
+import time
+
+import conf_examples
+import recording
 
 WAIT_S = 90
 
@@ -57,12 +63,33 @@ def a_password_is_for_the_recorder_alone(folder):
     assert code == 0 and "record" not in text, text
 
 
+def a_rotation_of_an_empty_file_ends_no_other(folder):
+    """Nobody is at the port for longer than recordRotateTime, and then somebody is."""
+    path = os.path.join(folder, "late.rrec")
+    recorder = recording.Recorder("14102", path, "-rotateTime", "1")
+    end = time.monotonic() + 1.5
+    while time.monotonic() < end:
+        assert recorder.program.poll() is None
+        time.sleep(0.1)
+    publisher = recording.Publisher("14102")
+    try:
+        publisher.rate(200)
+        recorder.wait_for(recording.chunks_of, os.path.join(folder, "late.2.rrec"))
+        code, text = recorder.end(signal.SIGTERM)
+        assert code == 0, text
+    finally:
+        recorder.program.kill()
+        publisher.close()
+
+
 def main():
     with tempfile.TemporaryDirectory() as folder:
         items_need_a_service(folder)
         a_pattern_is_understood(folder)
         a_password_is_for_the_recorder_alone(folder)
+        a_rotation_of_an_empty_file_ends_no_other(folder)
 
 
 if __name__ == "__main__":
+    conf_examples.enter_namespace()
     main()
