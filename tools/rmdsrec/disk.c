@@ -313,6 +313,7 @@ static void *run(void *argument)
 {
     struct disk *disk = argument;
 
+    (void)pthread_setname_np(pthread_self(), "disk");
     if (disk->config.settle)
         disk->config.settle(disk->config.owner);
     md_thread_settled(&disk->thread);

@@ -130,11 +130,12 @@ static void look_at_backbone(const struct look *look)
 static void look_at_rights(const struct look *look)
 {
     if (look->tap.denied_why[0])
-        daemon_trouble_here(look->troubles, DENIED, look->now_ns, NOW_NS,
-                            "denied by attachAccess of rrcpd",
-                            "rrcpd drops what the recorder sends (%s): it needs `record` of "
-                            "attachAccess; %" PRIu64 " messages were dropped so far",
-                            look->tap.denied_why, look->tap.denied);
+        daemon_trouble_here(
+            look->troubles, DENIED, look->now_ns, NOW_NS, "denied by attachAccess of rrcpd",
+            "rrcpd drops what the recorder sends (%s): it needs `%s` of "
+            "attachAccess; %" PRIu64 " messages were dropped so far",
+            look->tap.denied_why, look->self->recorder.tap_config.follows ? "record" : "consume",
+            look->tap.denied);
     else
         daemon_trouble_gone(look->troubles, DENIED, look->now_ns, "nothing is denied any more");
 }

@@ -67,7 +67,8 @@ static void follow_other(struct tap *tap, struct tap_item *item)
 static void on_closed(struct tap *tap, struct tap_item *item, const struct rwf_state *state)
 {
     item->item = NULL;
-    tap->stats.open--;
+    tap->stats.open -= item->is_open;
+    item->is_open = false;
     if (tap->config.follows) { /* who opens it makes it known again */
         rec_keeper_forget(tap->feed->keeper, item->number);
         follow_other(tap, item);
@@ -98,7 +99,8 @@ static void on_item(const struct rmds_item_event *event)
     else
         put_state(tap, item, &event->state);
     if (event->kind == RMDS_ITEM_IMAGE && event->is_last) {
-        item->was_open = true;
+        tap->stats.open += !item->is_open;
+        item->was_open = item->is_open = true;
         item->is_suspect = is_suspect;
         /* Its group, or its service, says otherwise than the message. */
         if (event->message && event->message->state.data_state != event->state.data_state)
@@ -161,9 +163,7 @@ static void open_item(struct tap *tap, struct tap_item *item, struct rmds_item_r
     request->handle = on_item;
     request->user = item;
     item->wants_again = item->has_come = false;
-    if (rmds_item_open(tap->backbone, request, &item->item) == 0)
-        tap->stats.open++;
-    else
+    if (rmds_item_open(tap->backbone, request, &item->item) != 0)
         tap->feed->stats.errors++;
 }
 
@@ -278,11 +278,13 @@ static void on_link(void *owner, bool is_up)
 
     note_time(tap);
     if (is_up) {
-        tap->denied_last = 0; /* rrcpd counts from here */
+        tap->denied_last = 0; /* rrcpd counts from here, by the rules that it has now */
+        tap->stats.denied_why[0] = 0;
         rec_say(MD_LOG_NOTICE, "attached to the backbone");
     } else {
         tap->feed->stats.lost_connections++;
-        rec_say(MD_LOG_WARNING, "no longer on the backbone: %s", rmds_backbone_why(tap->backbone));
+        const char *why = rmds_backbone_why(tap->backbone);
+        rec_say(MD_LOG_WARNING, "no longer on the backbone: %s", *why ? why : "rrcpd has gone");
         rec_keeper_cut(tap->feed->keeper, tap->feed->now, "no longer on the backbone");
     }
     tap->stats.was_attached = tap->stats.was_attached || is_up;
@@ -293,7 +295,8 @@ static void on_refused(void *owner, int error, const char *why)
 {
     (void)owner;
     (void)error;
-    rec_say(MD_LOG_WARNING, "refused: %s", why);
+    if (!rec_is_daemon)
+        rec_say(MD_LOG_WARNING, "refused: %s", why);
 }
 
 static void on_denied(void *owner, uint64_t count, const char *what)

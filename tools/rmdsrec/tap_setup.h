@@ -17,6 +17,7 @@ struct tap_item {
     uint16_t other_length;
     struct rwf_qos other_qos;
     bool was_open; /* once at least */
+    bool is_open;  /* its image came, and it has not ended since */
     bool has_come; /* since it was opened last */
     bool is_suspect;
     bool wants_again;
