@@ -382,7 +382,7 @@ verb_test() {
         *) pattern=$argument ;;
         esac
     done
-    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-2}
+    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-1}
     [ -n "$long" ] && long_label='' ctest_labels=() fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
     install_hook "$root"
     setup_for run unit clang test || return 1

@@ -11,11 +11,8 @@ static const struct {
     unsigned bit;
     const char *name;
 } programs[] = {
-    { MD_CONF_P2PS, "p2ps" },
-    { MD_CONF_SRC_DIST, "src_dist" },
-    { MD_CONF_RRCPD, "rrcpd" },
-    { MD_CONF_RMDSREC, "rmdsrec" },
-    { MD_CONF_TOOLS, "tools/rmds" },
+    { MD_CONF_P2PS, "p2ps" },       { MD_CONF_SRC_DIST, "src_dist" }, { MD_CONF_RRCPD, "rrcpd" },
+    { MD_CONF_RMDSREC, "rmdsrec" }, { MD_CONF_TOOLS, "tools/rmds" },
 };
 
 /* The objects in the order of the manual, and how their paths are written. */
