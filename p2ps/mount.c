@@ -357,7 +357,8 @@ void p2ps_mount_flush(struct p2ps_mount *mount)
         if ((size_t)taken < offered)
             break;
     }
-    p2ps_taking_note(&mount->taking, sent, count > 0, now_ns);
+    if (mount->worker->config.output_time_ns)
+        p2ps_taking_note(&mount->taking, sent, count > 0, now_ns);
     if (mount->is_leaving && !mount->protocol->has_output(mount))
         mount->protocol->close(mount, true);
     if (mount->protocol->is_finished(mount))

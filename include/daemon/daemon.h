@@ -59,8 +59,8 @@ struct daemon_hooks {
     void (*stop)(void *owner);
     /* An operator has changed something with rmdsctl, or was refused it. May be NULL. */
     void (*ordered)(void *owner, const char *who, const char *order, const char *outcome);
-    /* What `rmdsctl status` shows of the program behind what it shows of every daemon: lines that
-     * begin with two blanks. May be NULL. */
+    /* `rmdsctl status` shows these lines, which begin with two blanks, behind those of every
+     * daemon. May be NULL. */
     void (*tell)(void *owner, struct daemon_text *text);
     /* The last refusals for the status page, the youngest first; how many. May be NULL. */
     unsigned (*refusals)(void *owner, struct status_refusal *out, unsigned max);

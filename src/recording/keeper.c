@@ -144,7 +144,7 @@ static struct kept *make(struct rec_keeper *keeper, const struct rec_key *key, c
     return kept;
 }
 
-/* What a recording has beside items, and few of; they do not compete with those for places. */
+/* A recording has few things beside items; they do not compete with items for places. */
 static bool is_other(uint8_t domain)
 {
     return domain == 0 || domain == RWF_DOMAIN_SOURCE || domain == RWF_DOMAIN_DICTIONARY;

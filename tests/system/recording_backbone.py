@@ -4,6 +4,7 @@ once and in order, as a consumer of p2ps gets it; it opens nothing and keeps not
 lapped ring has cost is told, and an image follows it; a list of items is opened as by a consumer;
 its figures are true."""
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import csv
 import json
 import os
@@ -291,28 +292,36 @@ TESTS = (it_has_what_a_consumer_got, late_ones_join_what_is_open, its_figures_ar
          a_lapped_ring_is_told, a_list_is_opened)
 
 
-def main():
+@contextlib.contextmanager
+def chain_with(begin, ring="1M"):
+    """A chain that is up, and the publisher that begin(run folder, folder) has started."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["RMDS_STATE"] = os.path.join(folder, "state")
         conf = os.path.join(folder, "rmds.cnf")
         with open(conf, "w", encoding="ascii") as out:
-            out.write(CONF.format(conf=os.path.join(conf_examples.ROOT, "conf")))
+            out.write(CONF.format(conf=os.path.join(conf_examples.ROOT, "conf")).replace(
+                ": 1M", f": {ring}"))
         run = conf_examples.load_run()
         system = run.System(conf)
         publisher = None
         try:
             assert run.up(system) == 0, "it did not start"
-            publisher = a_foreign_source_speaks_for_itself_alone(system.folder, folder)
-            print("[ok] a_foreign_source_speaks_for_itself_alone", flush=True)
-            for test in TESTS:
-                test(publisher, system.folder, folder)
-                print(f"[ok] {test.__name__}", flush=True)
+            publisher = begin(system.folder, folder)
+            yield publisher, system.folder, folder
         finally:
             for program in STARTED:
                 program.kill()
             run.down(system)
             if publisher:
                 publisher.close()
+
+
+def main():
+    with chain_with(a_foreign_source_speaks_for_itself_alone) as (publisher, run_dir, folder):
+        print("[ok] a_foreign_source_speaks_for_itself_alone", flush=True)
+        for test in TESTS:
+            test(publisher, run_dir, folder)
+            print(f"[ok] {test.__name__}", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,6 @@ names of others need does not fit in one record, and each is joined by an image.
 # SPDX-License-Identifier: Apache-2.0
 import os
 import signal
-import tempfile
 
 import conf_examples
 import recording
@@ -32,25 +31,9 @@ def run_in(run_dir, folder):
 
 
 def main():
-    with tempfile.TemporaryDirectory() as folder:
-        os.environ["RMDS_STATE"] = os.path.join(folder, "state")
-        conf = os.path.join(folder, "rmds.cnf")
-        with open(conf, "w", encoding="ascii") as out:
-            out.write(recording_backbone.CONF.format(
-                conf=os.path.join(conf_examples.ROOT, "conf")).replace(": 1M", ": 16M"))
-        run = conf_examples.load_run()
-        system = run.System(conf)
-        publisher = None
-        try:
-            assert run.up(system) == 0, "it did not start"
-            publisher = recording.Publisher("14102")
-            run_in(system.folder, folder)
-        finally:
-            for program in recording_backbone.STARTED:
-                program.kill()
-            run.down(system)
-            if publisher:
-                publisher.close()
+    with recording_backbone.chain_with(lambda *_: recording.Publisher("14102"), "16M") as (
+            _, run_dir, folder):
+        run_in(run_dir, folder)
 
 
 if __name__ == "__main__":

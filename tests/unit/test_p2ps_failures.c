@@ -47,8 +47,8 @@ static void service_ends_its_streams(struct pair *pair)
     pair_say(&pair->provider, &enc);
 }
 
-/* Who opens the item again waits for its image: the provider's word about the group, ahead of that,
- * says nothing of it. */
+/* A consumer that opens the item again waits for its image: the provider's word about the group,
+ * ahead of that, says nothing of it. */
 static void a_service_whose_streams_end_is_suspect_until_their_images(void **state)
 {
     struct pair *pair = *state;

@@ -1042,7 +1042,7 @@ static void who_is_in_step_stays_suspect_behind_the_image_of_others(void **state
     assert_int_equal(chain->told[0], 1);
 }
 
-/* Who waits for the image has not had the streams that the group ends. */
+/* A group ends the streams of those in step; one that waits for the image has none to lose. */
 static void an_end_before_the_image_of_others_is_no_end_behind_it(void **state)
 {
     const struct rrmp_group said = { .merged_into = RRMP_GROUP_NONE, .state = 26, .stays = true };

@@ -49,7 +49,7 @@ static void look_at_place(const struct look *look, const struct md_conf_object *
                   (unsigned)geteuid(), folder);
 }
 
-/* What stands behind each % is known to the recorder. */
+/* The recorder must know the letter behind each %. */
 static void look_at_pattern(const struct look *look, const struct md_conf_object *daemon)
 {
     const char *text = md_conf_string(daemon, "recordFile");

@@ -40,7 +40,7 @@ struct disk_stats {
 
 /* The first file is there when this returns, unless it is patient. False: told. */
 bool disk_start(const struct disk_config *config, struct disk **out);
-/* What waits is written, and the file ended. */
+/* Writes the chunks that wait, and ends the file. */
 void disk_stop(struct disk *disk);
 void disk_destroy(
     struct disk *disk); /* after whatever its chunks point to is not needed any more */

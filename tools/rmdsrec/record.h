@@ -71,7 +71,8 @@ int recorder_password(struct recorder *recorder, const char *path);
 int recorder_start(struct recorder *recorder);
 /* It is to end: the loop stops, once it has left in order. */
 void recorder_stop(struct recorder *recorder);
-/* What waits is written, and the file ended. Once it has left the loop, and before the report. */
+/* Writes the chunks that wait, and ends the file. Call it once the loop has ended, before the
+ * report. */
 void recorder_finish(struct recorder *recorder);
 /* Frees what is in it; also of one that could not be started. */
 void recorder_fini(struct recorder *recorder);

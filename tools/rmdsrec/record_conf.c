@@ -214,8 +214,8 @@ int record_conf_read(struct record_daemon *self)
 
 /* ---- memory ---- */
 
-/* What is needed for a few items: a default is no less, and a limit that is less is refused with
- * the one that would do. */
+/* A recorder of a few items needs this much: a default is no less, and a limit that is less is
+ * refused with the one that would do. */
 static bool has_least(struct daemon_memory *memory, const struct md_conf_object *daemon)
 {
     const uint64_t items = ITEMS_LEAST * ITEM_BYTES;

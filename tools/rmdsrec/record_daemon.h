@@ -33,7 +33,7 @@ bool record_troubles_look(void *owner);
 /* The same in lines, with what it does, for rmdsctl. */
 void record_troubles_tell(void *owner, struct daemon_text *text);
 
-/* What main() calls when no verb is there. The exit code. */
+/* main() calls it when no verb is there. Returns the exit code. */
 int record_daemon_main(int argc, char **argv);
 
 #endif
