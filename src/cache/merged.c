@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/writer.h"
 #include "image.h"
 #include "merge.h"
 
@@ -20,14 +21,15 @@ bool cache_merged_is_for(unsigned container)
     }
 }
 
-int cache_merged_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
+/* Merges into the cache's scratch memory: what it gives has a head of so many bytes before it. */
+static int merge(struct cache *cache, uint8_t container, struct rwf_bytes old,
+                 struct rwf_bytes payload, struct rwf_bytes *merged)
 {
     struct rwf_encoder enc;
-    struct rwf_bytes old = cache_payload(*image);
     struct rwf_msg frame = {
         .msg_class = RWF_CLASS_UPDATE,
         .domain = RWF_DOMAIN_MARKET_PRICE,
-        .container = (*image)->container,
+        .container = container,
     };
 
     if (!cache_scratch(cache))
@@ -36,16 +38,63 @@ int cache_merged_update(struct cache *cache, struct cache_image **image, struct 
     rwf_encoder_init(&enc, cache_scratch(cache), CACHE_MERGED_MAX);
     rwf_msg_start(&enc, &frame);
     size_t head = rwf_encoder_bytes(&enc).length;
-    int rc = cache_merge(cache, &enc, (*image)->container, old, payload, NULL);
+    int rc = cache_merge(cache, &enc, container, old, payload, NULL);
     if (rc >= 0)
         rc = rwf_msg_finish(&enc);
     if (rc < 0)
         return rc;
     struct rwf_bytes whole = rwf_encoder_bytes(&enc);
-    size_t length = whole.length - head;
-    int err = cache_resize(cache, image, (*image)->payload_at, old.length, length);
-    if (err == MD_OK && length)
-        memcpy((*image)->bytes + (*image)->payload_at, whole.data + head, length);
+    *merged = rwf_bytes(whole.data + head, whole.length - head);
+    return MD_OK;
+}
+
+/*
+ * An update of a series only adds rows, thousands of them in a day: they go behind those that are
+ * there, which are not touched. False: it changes more, or there is no room; then all is merged.
+ */
+static bool appends(struct cache *cache, struct cache_image **image, struct rwf_bytes payload,
+                    int *rc)
+{
+    struct rwf_bytes old = cache_payload(*image);
+    struct rwf_bytes fresh;
+    struct rwf_series list;
+    struct rwf_series more;
+
+    if ((*image)->container != RWF_TYPE_SERIES || old.length == 0 ||
+        rwf_series_decode(payload, &more) < 0 || more.info.flags & RWF_SERIES_HAS_SUMMARY ||
+        rwf_series_decode(old, &list) < 0 || list.info.container != more.info.container ||
+        (unsigned)list.count + more.count > UINT16_MAX)
+        return false;
+    *rc = merge(cache, RWF_TYPE_SERIES, rwf_bytes(NULL, 0), payload, &fresh);
+    if (*rc < 0 || (*rc = rwf_series_decode(fresh, &more)) < 0)
+        return true;
+    size_t count_at = (*image)->payload_at + (size_t)(list.pos - old.data) - 2;
+    size_t length = (size_t)(more.end - more.pos);
+    if (old.length + length > CACHE_MERGED_MAX)
+        return false;
+    *rc = cache_resize(cache, image, (*image)->length, 0, length);
+    if (*rc != MD_OK)
+        return true;
+    if (length)
+        memcpy((*image)->bytes + (*image)->length - length, more.pos, length);
+    md_put_be16((*image)->bytes + count_at, (uint16_t)(list.count + more.count));
+    return true;
+}
+
+int cache_merged_update(struct cache *cache, struct cache_image **image, struct rwf_bytes payload)
+{
+    struct rwf_bytes old = cache_payload(*image);
+    struct rwf_bytes merged;
+    int rc;
+
+    if (appends(cache, image, payload, &rc))
+        return rc;
+    rc = merge(cache, (*image)->container, old, payload, &merged);
+    if (rc < 0)
+        return rc;
+    int err = cache_resize(cache, image, (*image)->payload_at, old.length, merged.length);
+    if (err == MD_OK && merged.length)
+        memcpy((*image)->bytes + (*image)->payload_at, merged.data, merged.length);
     return err;
 }
 

@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -538,6 +539,46 @@ static void an_update_of_a_series_adds_its_rows(void **state)
     assert_merges(RWF_TYPE_SERIES, first, 2, change, 1, "0 1/2; 0 3/4; 0 5/0; ");
 }
 
+/* Each update of a day adds a row: what is there already is not gone through again, or this test
+ * would take minutes. */
+static void a_series_takes_as_many_rows_as_can_be_counted(void **state)
+{
+    static const struct entry first[] = { { 0, 0, 1, 2 } };
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL;
+    struct rwf_series series;
+    struct rwf_bytes cells;
+    uint32_t count = 0;
+    uint8_t *given;
+    uint8_t out[128];
+    struct rwf_encoder enc;
+    const struct rwf_msg msg = { .msg_class = RWF_CLASS_UPDATE,
+                                 .domain = 7,
+                                 .container = RWF_TYPE_SERIES };
+
+    (void)state;
+    apply_entries(cache, &image, RWF_TYPE_SERIES, RWF_CLASS_REFRESH, first, 1);
+    for (uint32_t i = 1; i < UINT16_MAX; i++) {
+        const struct entry row = { 0, 0, (uint16_t)(1 + i), 2 };
+        apply_entries(cache, &image, RWF_TYPE_SERIES, RWF_CLASS_UPDATE, &row, 1);
+    }
+    given = malloc(4u << 20);
+    assert_non_null(given);
+    assert_int_equal(rwf_series_decode(image_of(image, given, 4u << 20).payload, &series), RWF_OK);
+    while (rwf_series_next(&series, &cells) > 0)
+        assert_int_equal(field_of(cells, 22), ++count);
+    assert_int_equal(count, UINT16_MAX);
+    free(given);
+    rwf_encoder_init(&enc, out, sizeof(out));
+    rwf_msg_start(&enc, &msg);
+    add_series(&enc, first, 1);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    assert_true(cache_apply(cache, &image, rwf_encoder_bytes(&enc)) < 0);
+    assert_true(cache_apply(cache, &image, rwf_encoder_bytes(&enc)) < 0);
+    cache_image_free(cache, image);
+    cache_destroy(cache);
+}
+
 static void elements_are_changed_by_name_and_added(void **state)
 {
     static const struct entry first[] = { { 0, 0, 1, 0 }, { 0, 1, 2, 0 }, { 0, 2, 3, 0 } };
@@ -893,6 +934,7 @@ int main(void)
         cmocka_unit_test(rows_of_a_sorted_vector_move_when_one_is_put_in_or_taken_out),
         cmocka_unit_test(entries_of_a_filter_list_are_updated_set_cleared_and_added),
         cmocka_unit_test(an_update_of_a_series_adds_its_rows),
+        cmocka_unit_test(a_series_takes_as_many_rows_as_can_be_counted),
         cmocka_unit_test(elements_are_changed_by_name_and_added),
         cmocka_unit_test(memory_is_counted_bounded_and_given_back),
         cmocka_unit_test(fields_keep_their_order_whatever_length_they_become),

@@ -8,7 +8,8 @@
 #include "base/err.h"
 #include "base/trace.h"
 
-#define EVENT_MAX 256
+#define EVENT_MAX  256
+#define READS_MOST 64u /* before pings, timers and the other descriptors have their turn */
 
 struct link {
     struct md_loop *loop;
@@ -116,6 +117,7 @@ int link_create(struct md_loop *loop, struct client_session *session, const stru
     link->ops = ops;
     link->owner = owner;
     link->descriptor = -1;
+    link->read_factor = READS_MOST;
     link->due_ns = MD_NEVER;
     int rc = md_loop_timer_create(loop, on_time, link, &link->timer);
     if (rc != MD_OK) {

@@ -34,7 +34,7 @@ void link_start(struct link *link); /* the first turn */
 int link_flush(struct link *link);  /* as client_session_flush() */
 void link_close(struct link *link); /* in good order; on_closed follows */
 
-/* At most this many reads for one readiness; 0: as many as there is to read. */
+/* At most this many reads for one readiness (64); 0: as many as there is to read. */
 void link_set_read_factor(struct link *link, unsigned reads);
 
 /* Neither reads nor writes nor pings until it goes on: for who plays a program that hangs. */
