@@ -219,29 +219,31 @@ function(rmds_unit_test name)
   endif()
 endfunction()
 
-# rmds_fuzz_test(NAME [USES module...]): tests/fuzz/NAME.c. With RMDS_FUZZ a libFuzzer program
-# build/fuzz/NAME; always a ctest that replays tests/corpus/NAME/ under any compiler.
+# rmds_fuzz_test(NAME [USES module...]): tests/fuzz/NAME.c. With RMDS_FUZZ a libFuzzer program build/fuzz/NAME, which begins
+# with all of tests/corpus/NAME/ under ASan and UBSan; in a build without sanitizers a ctest that replays the same.
 function(rmds_fuzz_test name)
   cmake_parse_arguments(ARG "" "" "USES;LIBS" ${ARGN})
   if(NOT RMDS_TESTS)
     return()
   endif()
-  rmds_plain_source(tests/fuzz/${name}.c)
-  rmds_plain_source(tests/fuzz/replay.c)
-  if(NOT TARGET fuzz_replay)
-    add_library(fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
-    target_link_libraries(fuzz_replay PRIVATE rmds_flags)
-    set_target_properties(fuzz_replay PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+  if(NOT RMDS_SANITIZE)
+    rmds_plain_source(tests/fuzz/${name}.c)
+    rmds_plain_source(tests/fuzz/replay.c)
+    if(NOT TARGET fuzz_replay)
+      add_library(fuzz_replay OBJECT ${PROJECT_SOURCE_DIR}/tests/fuzz/replay.c)
+      target_link_libraries(fuzz_replay PRIVATE rmds_flags)
+      set_target_properties(fuzz_replay PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
+    endif()
+    add_executable(${name}_replay ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.c $<TARGET_OBJECTS:fuzz_replay>)
+    set_target_properties(${name}_replay PROPERTIES
+      RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
+    target_link_libraries(${name}_replay PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
+    rmds_plain_link(${name}_replay)
+    target_link_options(${name}_replay PRIVATE ${quick_link})
+    add_test(NAME ${name}_replay COMMAND ${name}_replay ${PROJECT_SOURCE_DIR}/tests/corpus/${name})
+    set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 600)
+    rmds_test_takes(10 ${name}_replay)
   endif()
-  add_executable(${name}_replay ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.c $<TARGET_OBJECTS:fuzz_replay>)
-  set_target_properties(${name}_replay PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/tests)
-  target_link_libraries(${name}_replay PRIVATE rmds_flags ${ARG_USES} ${ARG_LIBS})
-  rmds_plain_link(${name}_replay)
-  target_link_options(${name}_replay PRIVATE ${quick_link})
-  add_test(NAME ${name}_replay COMMAND ${name}_replay ${PROJECT_SOURCE_DIR}/tests/corpus/${name})
-  set_tests_properties(${name}_replay PROPERTIES LABELS fuzz TIMEOUT 600)
-  rmds_test_takes(10 ${name}_replay)
   if(RMDS_FUZZ)
     add_executable(${name} ${PROJECT_SOURCE_DIR}/tests/fuzz/${name}.c)
     set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/fuzz)
@@ -252,8 +254,8 @@ function(rmds_fuzz_test name)
 endfunction()
 
 # rmds_bench(NAME source... [USES module...] [LIBS target...] [TESTED]): build/bench/NAME, optimised at link time as the
-# programs are, and therefore not one of `all` in such a build: `tools/rmds bench` builds what it runs. TESTED: a test runs it,
-# and it is linked as tests are.
+# programs are, and therefore not one of `all` in such a build, nor in one with a sanitizer: `tools/rmds bench` builds what it
+# runs. TESTED: a test runs it, and it is linked as tests are.
 function(rmds_bench name)
   cmake_parse_arguments(ARG "TESTED" "" "USES;LIBS" ${ARGN})
   if(NOT RMDS_TESTS)
@@ -265,7 +267,7 @@ function(rmds_bench name)
   add_dependencies(benches ${name})
   if(ARG_TESTED)
     rmds_plain_link(${name})
-  elseif(RMDS_LTO)
+  elseif(RMDS_LTO OR RMDS_SANITIZE)
     set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
   endif()
 endfunction()
