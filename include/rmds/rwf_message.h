@@ -85,6 +85,9 @@ struct rwf_peek {
 /* Some nanoseconds; checks the fixed part of the header and that header and message are whole. */
 int rwf_peek(struct rwf_bytes bytes, struct rwf_peek *peek);
 
+/* The same, and the sequence number: 1, *number is set; 0: the message has none. */
+int rwf_peek_seq_num(struct rwf_bytes bytes, struct rwf_peek *peek, uint32_t *number);
+
 /* A member of the encoded message: its first byte (the length byte, if it has one) to behind it. */
 struct rwf_span {
     uint32_t at; /* 0: not there */

@@ -39,6 +39,33 @@ int rwf_peek(struct rwf_bytes bytes, struct rwf_peek *peek)
     return RWF_OK;
 }
 
+int rwf_peek_seq_num(struct rwf_bytes bytes, struct rwf_peek *peek, uint32_t *number)
+{
+    struct md_rd rd;
+    int rc = members_begin(bytes, peek, &rd);
+    if (rc < 0)
+        return rc;
+
+    const struct member_table *table = members_of_class(peek->msg_class);
+    uint16_t flags = peek->flags;
+
+    for (unsigned i = 0; i < table->count; i++) {
+        const struct member *m = &table->member[i];
+
+        if (!member_is_there(m, &flags, &rd)) {
+            if (m->kind == MEMBER_SEQ_NUM)
+                break;
+            continue;
+        }
+        if (m->kind == MEMBER_SEQ_NUM) {
+            *number = md_rd_u32(&rd);
+            return md_rd_ok(&rd) ? 1 : RWF_ERR_SHORT;
+        }
+        member_skip(&rd, m->kind);
+    }
+    return md_rd_ok(&rd) ? 0 : RWF_ERR_SHORT;
+}
+
 /* ---- keys ---- */
 
 /* Bounded by its own length; what follows the members it knows is skipped. */

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdlib.h>
 
+#include "base/cursor.h"
 #include "rmds/rwf.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -16,8 +17,12 @@ static void expect(bool is_so)
 static void check_layout(struct rwf_bytes bytes, const struct rwf_msg *msg)
 {
     struct rwf_layout layout;
+    struct rwf_peek peek;
+    uint32_t number = 0;
 
     expect(rwf_layout_decode(bytes, &layout) == RWF_OK);
+    expect(rwf_peek_seq_num(bytes, &peek, &number) == (layout.seq_num.at != 0));
+    expect(layout.seq_num.at == 0 || number == md_be32(bytes.data + layout.seq_num.at));
     expect(layout.peek.stream_id == msg->stream_id && layout.peek.domain == msg->domain);
     expect(layout.peek.payload_length == msg->payload.length);
     if (layout.key.at != 0) {

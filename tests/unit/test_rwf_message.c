@@ -226,6 +226,27 @@ static void the_layout_says_where_the_members_stand(void **state)
     assert_true(rwf_key_equal(&key, &refresh.key));
 }
 
+static void a_sequence_number_is_read_without_the_rest(void **state)
+{
+    struct rwf_msg message = refresh;
+    uint8_t buffer[200];
+    struct rwf_peek peek;
+    uint32_t number = 7;
+    (void)state;
+
+    assert_int_equal(rwf_peek_seq_num(encoded(&message, buffer, sizeof(buffer)), &peek, &number),
+                     0);
+    assert_int_equal(number, 7);
+    message.flags |= RWF_REFRESH_HAS_SEQ_NUM;
+    message.seq_num = 0x80000001u;
+    struct rwf_bytes bytes = encoded(&message, buffer, sizeof(buffer));
+    assert_int_equal(rwf_peek_seq_num(bytes, &peek, &number), 1);
+    assert_int_equal(number, 0x80000001u);
+    assert_int_equal(peek.msg_class, RWF_CLASS_REFRESH);
+    assert_int_equal(peek.payload_length, message.payload.length);
+    assert_true(rwf_peek_seq_num(rwf_bytes(buffer, 12), &peek, &number) < 0);
+}
+
 /* What goes onto the backbone: no key, no group, stream 0, everything else as it was. */
 static void the_backbone_form_has_no_key_no_group_and_stream_0(void **state)
 {
@@ -438,6 +459,7 @@ int main(void)
         cmocka_unit_test(the_stream_id_is_patched_in_place),
         cmocka_unit_test(flags_are_patched_while_their_word_keeps_its_length),
         cmocka_unit_test(the_layout_says_where_the_members_stand),
+        cmocka_unit_test(a_sequence_number_is_read_without_the_rest),
         cmocka_unit_test(the_backbone_form_has_no_key_no_group_and_stream_0),
         cmocka_unit_test(a_key_with_the_own_service_id_is_inserted),
         cmocka_unit_test(flags_that_need_a_second_byte_move_the_members),
