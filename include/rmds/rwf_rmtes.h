@@ -60,4 +60,9 @@ int rwf_rmtes_apply(uint8_t *stored, size_t capacity, size_t *stored_length, con
 int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *text, size_t size,
                       size_t *text_length);
 
+/* The same for the content of an update: positions stay in the text, for a consumer that keeps the
+ * string and applies them. */
+int rwf_rmtes_update_to_utf8(const uint8_t *content, size_t length, char *text, size_t size,
+                             size_t *text_length);
+
 #endif

@@ -264,7 +264,8 @@ void json_string(struct json_out *out, struct rwf_bytes text)
         put_unplain(out, text);
 }
 
-/* Text beyond ASCII is decoded to the end of the room and escaped from there. */
+/* Text beyond ASCII is decoded to the end of the room and escaped from there. The positions of a
+ * partial update stay: without them a consumer would replace the whole string by a piece of it. */
 void json_rmtes(struct json_out *out, struct rwf_bytes text)
 {
     size_t plain = 0;
@@ -281,7 +282,7 @@ void json_rmtes(struct json_out *out, struct rwf_bytes text)
     size_t left = (size_t)(out->end - out->pos);
     size_t room = left / 8 < text.length ? left / 8 : left / 2;
     uint8_t *tail = out->end - room;
-    if (rwf_rmtes_to_utf8(text.data, text.length, (char *)tail, room, &decoded) != RWF_OK) {
+    if (rwf_rmtes_update_to_utf8(text.data, text.length, (char *)tail, room, &decoded) != RWF_OK) {
         out->is_full = true;
         out->end = out->pos;
         return;

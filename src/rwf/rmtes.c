@@ -435,8 +435,8 @@ static size_t plain_length(const struct shift_state *state, const uint8_t *p, si
     return length;
 }
 
-int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *out, size_t size,
-                      size_t *text_length)
+static int to_utf8(const uint8_t *string, size_t length, char *out, size_t size,
+                   size_t *text_length, bool keeps_positions)
 {
     struct shift_state state = {
         .set = { CHARSET_ASCII, CHARSET_LATIN, CHARSET_KATAKANA, CHARSET_KANJI },
@@ -465,6 +465,8 @@ int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *out, size_t si
         if (command.kind == COMMAND_POSITION || command.kind == COMMAND_REPEAT) {
             if (command.kind == COMMAND_REPEAT)
                 repeat(&text, last, command.number);
+            else if (keeps_positions)
+                put_bytes(&text, p, command.length);
             i += command.length;
         } else if (p[0] == ESC && !state.utf8) {
             i += escape(&state, p, left);
@@ -475,4 +477,16 @@ int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *out, size_t si
     }
     *text_length = text.length;
     return text.full ? MD_ERR_FULL : MD_OK;
+}
+
+int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *out, size_t size,
+                      size_t *text_length)
+{
+    return to_utf8(string, length, out, size, text_length, false);
+}
+
+int rwf_rmtes_update_to_utf8(const uint8_t *content, size_t length, char *out, size_t size,
+                             size_t *text_length)
+{
+    return to_utf8(content, length, out, size, text_length, true);
 }

@@ -45,6 +45,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     err = rwf_rmtes_to_utf8(data, size, text, text_size, &text_length);
     if (text_length > text_size || (err != MD_OK && !rwf_rmtes_is_partial(data, size)))
         abort();
+    err = rwf_rmtes_update_to_utf8(data, size, text, text_size, &text_length);
+    if (text_length > text_size || (err != MD_OK && !rwf_rmtes_is_partial(data, size)))
+        abort();
     free(text);
     return 0;
 }

@@ -211,6 +211,23 @@ def check_json(world):
         assert messages(json, name), json
 
 
+def check_json_page(world):
+    """A partial update says where its cells belong, in JSON, too, and a page takes them there."""
+    more = ("-ct", "websocket", "-p", "15000")
+    consumer = Consumer(world, "-il", "PAGE.K", "-l", "3", "-d", "3", *more)
+    consumer.wait(r"items open on", 1)
+    world.step("PAGE.K", 1)
+    consumer.wait(r"^UPDATE", 1)
+    text = consumer.end()
+    assert re.search(r"ROW80_\d+ +\d+ +\{22\} +\d+\.\d\d$", text, re.M), text
+    consumer = Consumer(world, "-il", "PAGE.K", "-page", "-l", "0", *more)
+    consumer.wait(r"^PAGE", 1)
+    world.step("PAGE.K", 1)
+    consumer.wait(r"^CHANGE", 1)
+    text = consumer.end()
+    assert re.search(r"^ +\d \|\w[\w ]{21} *\d+\.\d\d +sample *$", text.split("CHANGE")[1], re.M), text
+
+
 def check_contributions(world):
     """A good post is in the record of all, a bad one is refused and changes nothing."""
     watching = Consumer(world, "-il", "CONTRIB.K", "-l", "3", "-d", "3")
@@ -294,6 +311,7 @@ def main():
                 if not is_cached:
                     check_page(world, is_writing)
                     check_json(world)
+                    check_json_page(world)
                     check_contributions(world)
                     check_chain_faults()
                     check_loop(folder)

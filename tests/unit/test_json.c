@@ -192,6 +192,10 @@ static void each_primitive_has_its_form(void **state)
                 "\"\xC3\xA9\xC3\xA9\"");
     check_typed(f, rwf_value_bytes(RWF_TYPE_RMTES, rwf_text("\xDE \xFE")), "RmtesString",
                 "\"\xE2\x87\xA7 \xE2\x87\xA9\"");
+    check_typed(f, rwf_value_bytes(RWF_TYPE_RMTES, rwf_text("\x1B[22` 96.10")), "RmtesString",
+                "\"\\u001B[22` 96.10\"");
+    check_typed(f, rwf_value_bytes(RWF_TYPE_RMTES, rwf_text("\x1B[2`\xDE\x1B[40`x\x1B[2b")),
+                "RmtesString", "\"\\u001B[2`\xE2\x87\xA7\\u001B[40`xxx\"");
 }
 
 /* ---- messages there and back ---- */

@@ -214,6 +214,33 @@ static void strings_become_utf8(void **state)
     }
 }
 
+static void positions_stay_in_the_text_of_an_update(void **state)
+{
+    static const struct {
+        const char *content;
+        const char *text;
+    } cases[] = {
+        { "whole", "whole" },
+        { "\x1b[22` 99.42", "\x1b[22` 99.42" },
+        { "\x1b[`\xa3\x1b[40`\xde", "\x1b[`\u00a3\x1b[40`\u21e7" },
+        { "\x1b[2`A\x1b[3b\x1b[9`z", "\x1b[2`AAAA\x1b[9`z" }, /* repetitions by their effect */
+        { "A\x1b[3b", "AAAA" },
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        char text[64];
+        size_t length;
+
+        assert_int_equal(rwf_rmtes_update_to_utf8((const uint8_t *)cases[i].content,
+                                                  strlen(cases[i].content), text, sizeof(text) - 1,
+                                                  &length),
+                         MD_OK);
+        text[length] = '\0';
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
 static void text_that_does_not_fit_is_cut_between_characters(void **state)
 {
     char text[4];
@@ -256,6 +283,7 @@ int main(void)
         cmocka_unit_test(escapes_that_are_no_commands_are_bytes_of_the_string),
         cmocka_unit_test(partial_content_is_recognised),
         cmocka_unit_test(strings_become_utf8),
+        cmocka_unit_test(positions_stay_in_the_text_of_an_update),
         cmocka_unit_test(text_that_does_not_fit_is_cut_between_characters),
         cmocka_unit_test(a_zero_byte_ends_the_text),
     };
