@@ -50,8 +50,24 @@ function rangeOf(row) {
 
 /* The name in words, unless it says what the item's name says already. */
 function titleOf(row) {
-    const title = String(row.fields.DSPLY_NAME || "").trim();
-    return row.name.startsWith(title) ? "" : title;
+    const name = String(row.fields.DSPLY_NAME || "").trim();
+    return row.item.startsWith(name) ? "" : name;
+}
+
+const VIEW_WORDS = { page: "Page", news: "Headlines", story: "Story" };
+
+/* What it is, when it is no price. */
+function kindOf(row) {
+    return row.domain === PRICES ? VIEW_WORDS[row.view] || "" : domainTitle(row.domain);
+}
+
+function aboutOf(row) {
+    const rows = row.table ? rowsText(row.table.rows.size) : "";
+    return [kindOf(row), rows].filter(Boolean).join(" \u00b7 ") || titleOf(row);
+}
+
+function rowsText(count) {
+    return count === 1 ? "1 row" : `${grouped(count, 0)} rows`;
 }
 
 /* How good a row is, in one word; "" when nothing is to be said. */
@@ -154,7 +170,8 @@ class Grid {
     }
 
     prices() {
-        return [...this.store.rows.values()].filter(row => !row.links);
+        return [...this.store.rows.values()]
+            .filter(row => !row.links && (row.isOwn || !row.isSegment));
     }
 
     wanted() {
@@ -208,7 +225,7 @@ class Grid {
             line.row.append(cell);
         }
         const name = line.cells.get("name");
-        line.label = element("b", "", row.name);
+        line.label = element("b", "", row.item);
         line.word = element("em");
         line.about = element("small");
         name.append(line.label, line.word, line.about);
@@ -233,7 +250,7 @@ class Grid {
         row.isDirty = false;
         if (line.row.dataset.word !== word) line.row.dataset.word = word;
         setText(line.word, word);
-        const about = word && row.text ? row.text : titleOf(row);
+        const about = word && row.text ? row.text : aboutOf(row);
         setText(line.about, about);
         line.about.title = about;
         const change = changeOf(row);

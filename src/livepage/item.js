@@ -1,4 +1,4 @@
-/* item.js - the page of one item: its price, its history, every field. */
+/* item.js - the page of one item: its price and history, or what else it is; its fields. */
 /* SPDX-License-Identifier: Apache-2.0 */
 "use strict";
 
@@ -7,6 +7,7 @@ const CHART_MS = 250;
 class ItemPage {
     constructor(store, heard) {
         Object.assign(this, { store, heard, name: "", pointer: null, drawnAt: 0, lines: new Map() });
+        Object.assign(this, { view: "", askShape: "" });
         this.box = byId("item");
         this.make();
     }
@@ -42,8 +43,14 @@ class ItemPage {
             this.pointer = null;
             this.drawnAt = 0;
         });
+        this.ask = element("p", "ask");
+        this.views = {
+            table: new TableView(this.heard), page: new ScreenView(),
+            news: new NewsView(this.heard), story: new StoryView(this.store), block: new BlockView(),
+        };
         this.makeFields();
-        this.box.append(head, this.price, this.state, this.chart, this.facts, this.search, this.list);
+        this.box.append(head, this.price, this.state, this.ask, this.chart,
+            ...Object.values(this.views).map(view => view.box), this.facts, this.search, this.list);
     }
 
     makeFields() {
@@ -66,6 +73,7 @@ class ItemPage {
         this.lines.clear();
         this.rows.replaceChildren();
         this.chart.replaceChildren();
+        this.setView("");
         this.search.value = "";
         this.drawnAt = 0;
         this.isNew = true;
@@ -80,19 +88,49 @@ class ItemPage {
     draw(now) {
         const row = this.row();
         if (!row) return;
+        const { view } = row;
+        if (view !== this.view) this.setView(view);
         if (row.isDirty || this.isNew) this.drawWords(row);
         if (now - this.drawnAt >= CHART_MS) {
             this.drawnAt = now;
-            drawChart(this.chart, row, this.pointer);
+            if (view === "price") drawChart(this.chart, row, this.pointer);
+            else this.views[view].draw(row);
             this.drawFacts(row);
+            this.drawAsk(row);
         }
         this.isNew = false;
     }
 
+    setView(view) {
+        if (this.views[this.view]) this.views[this.view].clear();
+        this.view = view;
+        this.drawnAt = 0;
+        this.box.dataset.view = view;
+        for (const [name, one] of Object.entries(this.views)) one.box.hidden = name !== view;
+    }
+
+    /* A name that is not found as prices may be there as something else. */
+    drawAsk(row) {
+        const { services, service: name } = this.store;
+        const service = [...services.values()].find(one => one.name === name);
+        const isLost = row.kind === "closed" && !row.imageAt;
+        const others = isLost && service ? service.domains.filter(word => word !== row.domain) : [];
+        const shape = others.length ? [row.name, ...others].join("\n") : "";
+        if (shape === this.askShape) return;
+        this.askShape = shape;
+        const buttons = others.map(word => {
+            const button = element("button", "", domainTitle(word));
+            button.type = "button";
+            button.addEventListener("click", () => this.heard.follow(joinName(word, row.item)));
+            return button;
+        });
+        this.ask.replaceChildren(...(others.length ? ["Ask for it as "] : []), ...buttons);
+    }
+
     drawWords(row) {
         const decimals = decimalsOfRow(row), change = changeOf(row), word = wordOf(row);
-        setText(this.title, row.name);
-        setText(this.about, [titleOf(row), this.store.service, row.fields.CURRENCY]
+        setText(this.title, row.item);
+        setText(this.about, [titleOf(row), kindOf(row), this.store.service, row.fields.CURRENCY]
             .filter(text => typeof text === "string" && text.trim()).join(" \u00b7 "));
         setText(this.last, priceText(isNumber(lastOf(row)) ? lastOf(row) : null, decimals) || "-");
         setText(this.move, isNumber(change) ? `${change < 0 ? "\u25bc" : "\u25b2"} ` +
@@ -100,19 +138,25 @@ class ItemPage {
         this.price.dataset.way = change > 0 ? "up" : change < 0 ? "down" : "";
         this.box.dataset.word = word;
         setText(this.state, this.sentence(row, word));
-        for (const [name, value] of Object.entries(row.fields)) this.drawField(row, name, value);
+        const isShown = name => !(this.view === "page" && ROW_FIELD.test(name)) &&
+            !(this.view === "story" && name === "SEG_TEXT");
+        for (const [name, value] of Object.entries(row.fields))
+            if (isShown(name)) this.drawField(row, name, value);
         for (const [name, line] of this.lines) {
-            if (Object.hasOwn(row.fields, name)) continue;
+            if (Object.hasOwn(row.fields, name) && isShown(name)) continue;
             line.row.remove();
             this.lines.delete(name);
         }
+        this.search.hidden = this.list.hidden = this.lines.size === 0;
     }
 
     sentence(row, word) {
         const why = row.text ? `: ${row.text}` : "";
-        if (word === "closed") return `Closed${why}. No more prices come.`;
+        const isPrice = this.view === "price";
+        if (word === "closed") return `Closed${why}. No more ${isPrice ? "prices" : "updates"} come.`;
         if (word === "old") return "Old: what was known before the connection was lost.";
-        if (word === "suspect") return `Suspect${why}. The prices may be wrong.`;
+        if (word === "suspect")
+            return `Suspect${why}. ${isPrice ? "The prices" : "What is shown"} may be wrong.`;
         return word === "asked" ? "Asked for; no answer yet." : "Open, and up to date.";
     }
 
@@ -147,13 +191,14 @@ class ItemPage {
         const { low, high } = boundsOf(row.history);
         const decimals = decimalsOfRow(row);
         const seen = row.updateAt || row.imageAt;
+        const span = (from, to) => isNumber(from) && isNumber(to) && to >= from
+            ? `${grouped(from, decimals)} \u2013 ${grouped(to, decimals)}` : "-";
         const facts = [
             ["Updates", grouped(row.updates, 0)],
             ["Last update", seen ? `${spanText(performance.now() - seen)} ago` : "-"],
-            ["Seen here", high >= low ? `${grouped(low, decimals)} \u2013 ${grouped(high, decimals)}` : "-"],
-            ["Day", isNumber(row.fields.LOW_1) && isNumber(row.fields.HIGH_1)
-                ? `${grouped(row.fields.LOW_1, decimals)} \u2013 ${grouped(row.fields.HIGH_1, decimals)}` : "-"],
         ];
+        if (this.view === "price")
+            facts.push(["Seen here", span(low, high)], ["Day", span(row.fields.LOW_1, row.fields.HIGH_1)]);
         if (this.facts.childElementCount !== facts.length)
             this.facts.replaceChildren(...facts.map(() => {
                 const fact = element("div");

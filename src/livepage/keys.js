@@ -4,6 +4,7 @@
 
 const KEYS = [
     ["/", "find in the list, or open items: names with blanks or commas between them"],
+    ["d", "pick the kind of data of names typed next: prices, books, lists, curves"],
     ["Enter", "open what was typed; open the page of the selected item"],
     ["\u2191 \u2193 j k", "select the item above or below; also while its page is open"],
     ["Home End PgUp PgDn", "the first, the last, ten up, ten down"],
@@ -46,6 +47,7 @@ function actionOf(key, live) {
     const rows = grid.order.length;
     const actions = {
         "/": () => live.search.focus(),
+        d: () => !byId("kind").hidden && byId("domain").focus(),
         ArrowDown: () => grid.move(1), j: () => grid.move(1),
         ArrowUp: () => grid.move(-1), k: () => grid.move(-1),
         PageDown: () => grid.move(10), PageUp: () => grid.move(-10),

@@ -44,6 +44,7 @@ class Live {
         });
         this.item = new ItemPage(this.store, {
             close: () => this.openItem(""), remove: name => this.remove(name),
+            follow: name => this.follow(name),
         });
         this.rates = [];
         this.listen();
@@ -88,7 +89,9 @@ class Live {
             this.store.setService(event.target.value);
             this.openItem("");
             this.keep({ service: this.store.service });
+            this.fillDomains();
         });
+        byId("domain").addEventListener("change", () => this.search.focus());
         byId("again").addEventListener("click", () => this.feed.retry());
         byId("theme").addEventListener("click", () => this.turnTheme());
         byId("help").addEventListener("click", () => byId("keys").showModal());
@@ -107,12 +110,12 @@ class Live {
 
     /* Enter: what is in the list is selected, everything else is asked for. */
     find() {
-        const names = namesIn(this.search.value);
+        const names = namesIn(this.search.value).map(name => this.fullName(name));
         const known = names.filter(name => this.nameOf(name));
         const asked = names.filter(name => !this.nameOf(name));
         if (names.length === 0) return;
         const only = this.grid.order;
-        if (asked.length === 1 && known.length === 0 && only.length > 0 && !/[.#=/]/.test(asked[0])) {
+        if (asked.length === 1 && known.length === 0 && only.length > 0 && !/[.#=/:]/.test(asked[0])) {
             this.leaveSearch();
             this.openItem(only[0].name);
             return;
@@ -125,6 +128,20 @@ class Live {
         this.grid.select(first);
         this.grid.move(0);
         if (known.length) this.openItem(first);
+    }
+
+    /* What is typed without a domain is of the one that is picked. */
+    fullName(typed) {
+        const { domain, item } = splitName(typed);
+        return joinName(item === typed ? byId("domain").value || PRICES : domain, item);
+    }
+
+    /* Something that an item names: a story, a symbol, the same name in another domain. */
+    follow(name) {
+        this.store.open([name]);
+        this.keep({ items: this.store.roots() });
+        this.grid.arrange(performance.now());
+        this.openItem(name);
     }
 
     nameOf(typed) {
@@ -158,7 +175,8 @@ class Live {
         } catch (error) {
             name = "";
         }
-        if (name && name.length <= 255 && !this.store.rows.has(name)) this.store.open([name]);
+        if (name && splitName(name).item.length <= 255 && !this.store.rows.has(name))
+            this.store.open([name]);
         this.openItem(name);
     }
 
@@ -246,8 +264,23 @@ class Live {
             return option;
         }));
         select.disabled = names.length < 2;
+        this.fillDomains();
         this.openFirst();
         this.drawState();
+    }
+
+    /* The kinds of data that the service has, where it has more than prices. */
+    fillDomains() {
+        const select = byId("domain"), before = select.value || PRICES;
+        const service = this.current();
+        const words = [PRICES, ...(service ? service.domains : []).filter(word => word !== PRICES)];
+        select.replaceChildren(...words.map(word => {
+            const option = element("option", "", domainTitle(word));
+            option.value = word;
+            option.selected = word === before;
+            return option;
+        }));
+        byId("kind").hidden = words.length < 2;
     }
 
     /* The publisher of the demo has a chain to begin with. */

@@ -9,14 +9,28 @@ const PACK = 100; /* requests of one frame */
 const AGAIN_MS = [2000, 4000, 8000, 16000, 30000];
 const DELAYS_MAX = 600, DELAY_WINDOW_MS = 30000;
 const LAST_FIELDS = ["TRDPRC_1", "PRIMACT_1", "LAST", "BID", "ASK"];
+const HEADLINES_MAX = 200;
+const SEGMENTS_MAX = 200, STORY_TEXT_MAX = 200000;
 const LINK = /^(?:LINK_|LONGLINK)(\d+)$/;
 
 function makeRow(name) {
     return {
-        name, stream: 0, kind: "asked", text: "", isOld: false, isOwn: false, fields: {},
-        decimals: {}, changed: new Map(), history: [], updates: 0, tries: 0, againAt: 0,
-        imageAt: 0, updateAt: 0, links: null, next: "", isDirty: true,
+        name, ...splitName(name), stream: 0, kind: "asked", text: "", isOld: false, isOwn: false,
+        fields: noFields(), decimals: noFields(), fieldCount: 0, changed: new Map(), history: [],
+        updates: 0, tries: 0, againAt: 0, imageAt: 0, updateAt: 0, links: null, next: "", isDirty: true,
+        table: null, terminal: null, block: null, headlines: [], segment: "", isSegment: false,
+        view: "price",
     };
+}
+
+/* Which of its views shows an item. */
+function viewOf(row) {
+    if (row.table) return "table";
+    if (row.terminal) return "page";
+    if (row.block !== null) return "block";
+    if (typeof row.fields.SEG_TEXT === "string") return "story";
+    if (row.headlines.length && !isNumber(lastOf(row))) return "news";
+    return Object.keys(row.fields).some(name => ROW_FIELD.test(name)) ? "page" : "price";
 }
 
 /* The price that stands for the item. */
@@ -101,11 +115,19 @@ class Delays {
     }
 }
 
+/* The domains of items among the capabilities of a service; prices first. */
+function domainsOf(capabilities) {
+    const values = plainValue(plainValue(capabilities));
+    const words = (Array.isArray(values) ? values : []).map(Number).map(domainWord).filter(Boolean);
+    return [...new Set(words.sort((a, b) => Number(b === PRICES) - Number(a === PRICES)))];
+}
+
 class Store {
     constructor(send, now = () => performance.now()) {
         Object.assign(this, { send, now, rows: new Map(), streams: new Map(), services: new Map() });
         Object.assign(this, { service: "", nextId: FIRST_ID, updates: 0, isLive: false, said: "" });
         this.delays = new Delays();
+        this.budget = { rows: ALL_ROWS_MAX };
         this.isReordered = true;
     }
 
@@ -145,21 +167,25 @@ class Store {
         row.isOwn = false;
         this.sweep();
         if (!this.rows.has(name)) return;
-        const chain = this.chains().find(one => one !== row && one.links.includes(name));
-        this.said = `${name} belongs to ${chain.name}: close that to be rid of it`;
+        const whole = [...this.rows.values()].find(one => one !== row
+            && ((one.links || []).includes(name) || one.segment === name));
+        this.said = `${name} belongs to ${whole.name}: close that to be rid of it`;
     }
 
     /* What no row of one's own leads to goes, also a chain that leads to itself. */
     sweep() {
         const reached = new Set(this.roots());
-        for (const name of reached) /* visits the names that it adds, too */
-            for (const link of this.rows.get(name).links || [])
+        for (const name of reached) { /* visits the names that it adds, too */
+            const row = this.rows.get(name);
+            for (const link of [...(row.links || []), row.segment])
                 if (this.rows.has(link)) reached.add(link);
+        }
         for (const row of [...this.rows.values()]) if (!reached.has(row.name)) this.drop(row);
     }
 
     drop(row) {
         this.rows.delete(row.name);
+        if (row.table) row.table.clear();
         this.isReordered = true;
         if (!row.stream) return;
         this.streams.delete(row.stream);
@@ -192,9 +218,11 @@ class Store {
             row.stream = this.nextId++;
             row.againAt = 0;
             this.streams.set(row.stream, row);
-            const key = { Name: row.name };
+            const key = { Name: row.item };
             if (this.service) key.Service = this.service;
-            return { ID: row.stream, Key: key, KeyInUpdates: false };
+            const message = { ID: row.stream, Key: key, KeyInUpdates: false };
+            if (row.domain !== PRICES) message.Domain = numberOf(row.domain) || row.domain;
+            return message;
         });
         for (let at = 0; at < messages.length; at += PACK)
             this.send(...messages.slice(at, at + PACK));
@@ -253,44 +281,69 @@ class Store {
 
     refresh(row, message) {
         const isFirst = message.ClearCache !== false && !(message.PartNumber > 0);
+        const before = isFirst ? row.fields : null;
         if (isFirst) {
-            row.before = row.fields;
-            row.fields = {};
+            row.fields = noFields();
+            row.fieldCount = 0;
+            row.terminal = row.block = null;
+            if (row.table) row.table.clear();
         }
         row.updates++;
         row.imageAt = this.now();
         row.isOld = false;
         row.tries = 0;
-        this.put(row, message.Fields || {}, row.before);
-        row.before = null;
+        this.fold(row, message, before);
         this.status(row, message.State || {});
         if (row.kind === "asked") row.kind = "open";
-        if (!message.Fields && !Object.keys(row.fields).length) row.text ||= "It has no fields";
+        if (row.view === "price" && !Object.keys(row.fields).length)
+            row.text ||= "It has no fields";
         this.findLinks(row);
     }
 
     update(row, message) {
-        const fields = message.Fields;
         row.updates++;
         this.updates++;
         row.updateAt = this.now();
+        this.fold(row, message, row.fields);
+        const fields = message.Fields;
         if (!fields) return;
-        this.put(row, fields, row.fields);
         const time = new Date();
         const midnight = Date.UTC(time.getUTCFullYear(), time.getUTCMonth(), time.getUTCDate());
         this.delays.update(fields, this.now(), time.getTime() - midnight);
         if (row.links || "REF_COUNT" in fields) this.findLinks(row);
     }
 
+    /* The payload of a message, whatever container it is. */
+    fold(row, message, before) {
+        row.isDirty = true;
+        const kind = TABLES.find(name => message[name] && typeof message[name] === "object");
+        if (kind) {
+            row.table ||= new Table(this.budget);
+            row.table.apply(kind, message[kind]);
+            this.put(row, fieldsOf(message[kind].Summary || {}), before);
+        } else if (message.AnsiPage !== undefined) {
+            row.terminal ||= new Terminal();
+            row.terminal.apply(bytesOf(message.AnsiPage));
+        } else if (message.Fields || message.Elements) {
+            this.put(row, message.Fields || elementsOf(message.Elements), before);
+            if (row.domain === PRICES) this.read(row, message);
+        } else {
+            const name = BLOCKS.find(one => message[one] !== undefined);
+            if (name) row.block = blockText(name, message[name]);
+        }
+        if (row.view !== "price" || !isNumber(lastOf(row))) row.view = viewOf(row);
+    }
+
     put(row, fields, before) {
-        for (const [name, value] of Object.entries(fields)) {
+        for (const [name, sent] of Object.entries(fields)) {
+            if (!Object.hasOwn(row.fields, name) && row.fieldCount++ >= FIELDS_MAX) continue;
             const old = before && Object.hasOwn(before, name) ? before[name] : undefined;
+            const value = foldValue(row.fields[name], sent);
             row.fields[name] = value;
             row.decimals[name] = Math.max(row.decimals[name] || 0, decimalsOf(value));
             if (old === undefined || old === value || typeof value === "object") continue;
             row.changed.set(name, isNumber(value) && isNumber(old) ? Math.sign(value - old) : 0);
         }
-        row.isDirty = true;
         this.mark(row, lastOf(row));
     }
 
@@ -332,9 +385,61 @@ class Store {
         this.mark(row, NaN);
     }
 
+    /* ---- news ---- */
+
+    read(row, message) {
+        const { fields } = row, sent = message.Fields || {};
+        const text = typeof sent.BCAST_TEXT === "string" ? sent.BCAST_TEXT.trim() : "";
+        if (text) this.headline(row, text);
+        if (typeof fields.SEG_TEXT === "string")
+            this.follow(row, String(fields.SEG_FORW || "").trim());
+    }
+
+    /* The newest is the first; one that comes again with an image is there. */
+    headline(row, text) {
+        const one = { text, story: String(row.fields.PNAC || "").trim(),
+            time: String(row.fields.TRDTIM_1 || row.fields.TIMACT || "").slice(0, 8) };
+        const last = row.headlines[0];
+        if (last && Object.keys(one).every(key => one[key] === last[key])) return;
+        row.headlines.unshift(one);
+        if (row.headlines.length > HEADLINES_MAX) row.headlines.pop();
+    }
+
+    /* The next segment of a story. */
+    follow(row, name) {
+        if (row.segment === name) return;
+        row.segment = name;
+        this.sweep();
+        const count = [...this.rows.values()].filter(one => one.segment).length;
+        if (!name || count > SEGMENTS_MAX) return;
+        const isThere = this.rows.has(name), next = this.add(name);
+        if (!next) return;
+        if (!isThere) next.isSegment = true;
+        if (!next.stream && next.kind === "asked") this.request([next]);
+    }
+
+    /* The text of a story from this segment on, and what is missing. */
+    storyOf(row) {
+        const seen = new Set(), story = { text: "", segments: 0, missing: "" };
+        for (let one = row; one && !seen.has(one);) {
+            seen.add(one);
+            const piece = one.fields.SEG_TEXT;
+            if (typeof piece !== "string") {
+                story.missing = one.name;
+                break;
+            }
+            story.text = cutText(story.text + piece, STORY_TEXT_MAX);
+            story.segments++;
+            if (one.segment && !this.rows.has(one.segment)) story.missing = one.segment;
+            one = one.segment ? this.rows.get(one.segment) : null;
+        }
+        return story;
+    }
+
     /* ---- chains ---- */
 
     findLinks(row) {
+        if (row.domain !== PRICES) return;
         const found = [];
         for (const [name, value] of Object.entries(row.fields)) {
             const link = LINK.exec(name);
@@ -385,12 +490,14 @@ class Store {
     }
 
     describe(entry) {
-        const known = this.services.get(entry.Key) || { name: `service ${entry.Key}`, isUp: true };
+        const known = this.services.get(entry.Key)
+            || { name: `service ${entry.Key}`, isUp: true, domains: [] };
         for (const filter of (entry.FilterList && entry.FilterList.Entries) || []) {
             const elements = filter.Elements || {};
             if (filter.ID === 1) {
                 known.name = String(elements.Name || known.name);
                 known.vendor = String(elements.Vendor || "");
+                known.domains = domainsOf(elements.Capabilities);
             } else if (filter.ID === 2 && elements.ServiceState !== undefined) {
                 const state = elements.ServiceState;
                 known.isUp = (typeof state === "object" ? state.Data : state) === 1;

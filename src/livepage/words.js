@@ -55,9 +55,8 @@ function amountText(value) {
 
 /* Any field as it came: objects are arrays, states and the like. */
 function fieldText(value, decimals) {
-    if (value === null || value === undefined) return "";
     if (isNumber(value)) return grouped(value, Math.min(decimals, DECIMALS_MAX));
-    return typeof value === "object" ? JSON.stringify(value) : String(value);
+    return wordsOf(value);
 }
 
 function spanText(ms) {
@@ -75,6 +74,55 @@ function delayText(ms) {
 
 function clockText(time) {
     return new Date(time).toLocaleTimeString("en-GB");
+}
+
+/* Domains of items: the word of tr_json2, and what a person calls it. */
+const DOMAINS = new Map([
+    [6, ["MarketPrice", "Prices"]], [7, ["MarketByOrder", "Book by order"]],
+    [8, ["MarketByPrice", "Book by price"]], [9, ["MarketMaker", "Market makers"]],
+    [10, ["SymbolList", "Symbol list"]], [11, ["ServiceProviderStatus", "Provider status"]],
+    [12, ["History", "History"]], [13, ["Headline", "Headlines"]], [14, ["Story", "Stories"]],
+    [15, ["ReplayHeadline", "Headlines again"]], [16, ["ReplayStory", "Stories again"]],
+    [17, ["Transaction", "Transactions"]], [22, ["YieldCurve", "Yield curve"]],
+    [27, ["Contribution", "Contributions"]], [30, ["Analytics", "Analytics"]],
+    [31, ["Reference", "Reference"]], [33, ["NewsTextAnalytics", "News analytics"]],
+    [34, ["EconomicIndicator", "Indicators"]], [35, ["Poll", "Polls"]],
+    [36, ["Forecast", "Forecasts"]], [37, ["MarketByTime", "Book by time"]],
+]);
+const PRICES = "MarketPrice";
+const OWN_DOMAIN_MIN = 128, OWN_DOMAIN_MAX = 255;
+
+/* "Domain130" is a domain without a name. */
+function domainWord(number) {
+    const known = DOMAINS.get(number);
+    if (known) return known[0];
+    return number >= OWN_DOMAIN_MIN && number <= OWN_DOMAIN_MAX ? `Domain${number}` : "";
+}
+
+/* The number of a domain without a name; 0: it has one. */
+function numberOf(word) {
+    const own = /^Domain(\d+)$/.exec(word);
+    return own ? Number(own[1]) : 0;
+}
+
+function domainTitle(word) {
+    const known = [...DOMAINS.values()].find(one => one[0] === word);
+    return known ? known[1] : word;
+}
+
+/* A row's name is that of its item, with the domain in front unless it has prices:
+ * "MarketByPrice:VOD.L". */
+function splitName(name) {
+    const at = name.indexOf(":");
+    const typed = at > 0 && at < name.length - 1 ? name.slice(0, at).toLowerCase() : "";
+    const known = typed && [...DOMAINS.values()].find(one => one[0].toLowerCase() === typed);
+    const own = /^domain(\d{3})$/.exec(typed);
+    const word = known ? known[0] : own ? domainWord(Number(own[1])) : "";
+    return word ? { domain: word, item: name.slice(at + 1) } : { domain: PRICES, item: name };
+}
+
+function joinName(domain, item) {
+    return domain === PRICES ? item : `${domain}:${item}`;
 }
 
 const CODES = {
@@ -96,7 +144,7 @@ function stateOf(state) {
 
 /* The names that somebody typed: blanks, commas and semicolons stand between them. */
 function namesIn(text) {
-    const names = text.split(/[\s,;]+/).filter(name => name && name.length <= 255);
+    const names = text.split(/[\s,;]+/).filter(name => name && splitName(name).item.length <= 255);
     return [...new Set(names)];
 }
 
