@@ -198,7 +198,7 @@ def a_name_that_is_not_found(person):
 
 def it_fits(person):
     """Tables and pages on a narrow screen, too."""
-    for width, height in ((390, 844), (768, 1024), (1100, 800)):
+    for width, height in ((390, 844), (768, 1024)):
         for name in ("MarketByPrice:BOOK.K", "PAGE.K"):
             person.page.open(f"{PAGE}#{name}", width, height)
             person.ask("location.reload()")
