@@ -78,6 +78,20 @@ def bytes_that_are_no_value_go_round(folder):
     assert exported(path) == fields, exported(path)
 
 
+def partial_updates_go_round(folder):
+    """A position stays, or six cells of a page would be all of its row; and it moves no cursor."""
+    fields = [("1", "ROW80_1", "\u241b[22` 96.10"), ("1", "ROW80_2", "\u241b[`\u00e9\u241b[40`xy"),
+              ("1", "ROW80_3", "\u241b[22b"), ("1", "ROW80_4", "\u241b"), ("1", "ROW80_5", "[22`")]
+    path, table = os.path.join(folder, "partial.rrec"), os.path.join(folder, "partial.csv")
+    with open(table, "w", encoding="utf-8") as out:
+        out.write(HEAD + "".join(row(mono, "UPDATE", name, value) for mono, name, value in fields))
+    assert rmdsrec("import", path, "-csv", table, "-dict", CONF).returncode == 0
+    found = [(mono, name, value.encode("latin-1").decode("utf-8"))
+             for mono, name, value in exported(path)]
+    assert found == fields, found
+    assert "\x1b" not in rmdsrec("export", path, "-dict", CONF).stdout
+
+
 def a_number_that_comes_again_begins_a_message(folder):
     rows = [row(1, "UPDATE", "-40", "01"), row(1, "UPDATE", "-40", "02")]
     path, done = imported(folder, *rows)
@@ -154,7 +168,7 @@ def a_long_command_is_refused(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for case in (a_long_container_goes_round, a_container_behind_fields_is_another_message,
-                     what_is_no_value_is_refused, bytes_that_are_no_value_go_round,
+                     what_is_no_value_is_refused, bytes_that_are_no_value_go_round, partial_updates_go_round,
                      a_number_that_comes_again_begins_a_message, a_table_moves_no_cursor,
                      info_moves_no_cursor, services_are_compared_apart,
                      damaged_ones_are_not_the_same, a_long_command_is_refused):

@@ -47,3 +47,14 @@ bool csv_has_text(unsigned type)
     return (type >= RWF_TYPE_INT && type <= RWF_TYPE_DATETIME) || type == RWF_TYPE_ENUM ||
            type == RWF_TYPE_ASCII || type == RWF_TYPE_UTF8 || type == RWF_TYPE_RMTES;
 }
+
+size_t csv_position(const char *text, size_t length)
+{
+    size_t at = 1;
+
+    if (length < 2 || text[0] != '[')
+        return 0;
+    while (at < length && text[at] >= '0' && text[at] <= '9')
+        at++;
+    return at < length && text[at] == '`' ? at + 1 : 0;
+}

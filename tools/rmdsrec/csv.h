@@ -20,6 +20,12 @@ struct csv {
 
 /* 1 with a row, 0 at the end, MD_ERR_MALFORMED: not eight cells, MD_ERR_RANGE: a line too long. */
 int csv_next(struct csv *csv);
+/* "Go on at cell n", ESC [ n `, in the content of a string that is updated in part. The table has
+ * the sign for ESC in place of it: no table moves a cursor. The length of the position behind the
+ * ESC at `text`, or 0: there is none. */
+size_t csv_position(const char *text, size_t length);
+#define CSV_ESCAPE "\xe2\x90\x9b"
+
 /* Whether values of this (base) type are text in a cell; those of others are hexadecimal digits. */
 bool csv_has_text(unsigned type);
 

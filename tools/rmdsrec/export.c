@@ -49,6 +49,8 @@ static void put_text(FILE *out, const char *text, size_t length)
             (void)fputc('"', out);
         if (size > 0)
             (void)fwrite(text + i, 1, size, out);
+        else if (text[i] == 0x1b && csv_position(text + i + 1, length - i - 1))
+            (void)fputs(CSV_ESCAPE, out);
         else
             (void)fputc('.', out);
         i += size ? size : 1;
@@ -135,7 +137,7 @@ static size_t text_of(const struct rwf_value *value, char *out, size_t size)
     case RWF_TYPE_DATETIME:
         return rwf_datetime_to_text(&value->datetime, out, size);
     case RWF_TYPE_RMTES:
-        (void)rwf_rmtes_to_utf8(value->bytes.data, value->bytes.length, out, size, &length);
+        (void)rwf_rmtes_update_to_utf8(value->bytes.data, value->bytes.length, out, size, &length);
         return length;
     default: /* text */
         length = value->bytes.length < size ? value->bytes.length : size;
