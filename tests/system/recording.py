@@ -428,6 +428,14 @@ def a_recorder_obeys_commands(publisher, folder):
     assert not os.path.exists(control)
 
 
+def a_service_that_is_not_offered_is_named(publisher, folder):
+    done = rmdsrec("record", os.path.join(folder, "none.rrec"), "-host",
+                   f"127.0.0.1:{publisher.port}", "-S", "NOPE", "-S", "RDFD", "-il", "A", "-secs", "1")
+    assert done.returncode == 4, done
+    assert f"missing     service NOPE is not offered by 127.0.0.1:{publisher.port}\n" in done.stdout
+    assert done.stdout.count("missing ") == 1, done
+
+
 def a_part_without_records_is_refused(_, folder):
     done = rmdsrec("replay", os.path.join(folder, "whole.rrec"), "-N", "0", "-loop", "-from",
                    "86400")
@@ -446,7 +454,8 @@ def main():
                          a_table_becomes_the_recording_it_came_from,
                          other_streams_are_told_apart, every_request_of_many_is_sent,
                          images_wait_for_room, a_recorder_obeys_commands,
-                         a_part_without_records_is_refused):
+                         a_part_without_records_is_refused,
+                         a_service_that_is_not_offered_is_named):
                 print(case.__name__, flush=True)
                 case(publisher, folder)
     finally:

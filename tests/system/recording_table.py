@@ -168,7 +168,8 @@ def a_long_command_is_refused(folder):
 def main():
     with tempfile.TemporaryDirectory() as folder:
         for case in (a_long_container_goes_round, a_container_behind_fields_is_another_message,
-                     what_is_no_value_is_refused, bytes_that_are_no_value_go_round, partial_updates_go_round,
+                     what_is_no_value_is_refused, bytes_that_are_no_value_go_round,
+                     partial_updates_go_round,
                      a_number_that_comes_again_begins_a_message, a_table_moves_no_cursor,
                      info_moves_no_cursor, services_are_compared_apart,
                      damaged_ones_are_not_the_same, a_long_command_is_refused):

@@ -43,36 +43,73 @@ static const struct {
 };
 #define VERB_COUNT (sizeof(VERBS) / sizeof(VERBS[0]))
 
-static void help(const struct row *rows, size_t count)
+static const struct {
+    enum verb verb;
+    const char *words;
+} USAGES[] = {
+    { RECORD, "record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]..." },
+    { RECORD, "record FILE -net NETWORK [-follow] [-S SERVICE] [option]..." },
+    { INFO, "info FILE [-series]" },
+    { EXPORT, "export FILE [-out CSV] [option]..." },
+    { COMPARE, "compare FILE FILE [-series]" },
+    { IMPORT, "import FILE -csv CSV [-dict FOLDER]" },
+    { REPLAY, "replay FILE [-N PORT] [-speed FACTOR] [option]..." },
+    { TELL, "tell SOCKET COMMAND..." },
+};
+
+/* The verbs that take the options that follow. */
+static void help_heading(unsigned verbs)
 {
-    printf(PROGRAM
-           " - records market data, and plays it\n\n"
-           "usage: " PROGRAM
-           " record FILE -host HOST[:PORT] -S SERVICE (-f LIST | -il ITEM,...) [option]...\n"
-           "       " PROGRAM " record FILE -net NETWORK [-follow] [-S SERVICE] [option]...\n"
-           "       " PROGRAM " info FILE\n"
-           "       " PROGRAM " export FILE [-out CSV] [option]...\n"
-           "       " PROGRAM " compare FILE FILE [-series]\n"
-           "       " PROGRAM " import FILE -csv CSV [-dict FOLDER]\n"
-           "       " PROGRAM " replay FILE [-N PORT] [-speed FACTOR] [option]...\n"
-           "       " PROGRAM " tell SOCKET COMMAND...\n"
-           "       " PROGRAM
-           " [-instance N] [option]...    a recorder by rmds.cnf, as a daemon\n\n");
-    for (size_t i = 0; i < VERB_COUNT; i++)
-        printf("  %-20s %s\n", VERBS[i].name, VERBS[i].help);
+    const char *before = "";
+
+    printf("\n");
+    for (size_t i = 0; verbs != ALL && i < VERB_COUNT; i++) {
+        if (!(verbs & VERBS[i].verb))
+            continue;
+        printf("%s%s", before, VERBS[i].name);
+        before = ", ";
+    }
+    printf("%s:\n", verbs == ALL ? "all" : "");
+}
+
+/* Of these verbs. */
+static void help(const struct row *rows, size_t count, unsigned verbs)
+{
+    unsigned shown = 0;
+
+    printf(PROGRAM " - records market data, and plays it\n\n");
+    for (size_t i = 0; i < sizeof(USAGES) / sizeof(USAGES[0]); i++) {
+        if (verbs & USAGES[i].verb)
+            printf("%s" PROGRAM " %s\n", shown++ ? "       " : "usage: ", USAGES[i].words);
+    }
+    if (verbs == ALL)
+        printf("       " PROGRAM
+               " [-instance N] [option]...    a recorder by rmds.cnf, as a daemon\n");
+    printf("\n");
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (verbs & VERBS[i].verb)
+            printf("  %-20s %s\n", VERBS[i].name, VERBS[i].help);
+    }
+    shown = 0;
     for (size_t i = 0; i < count; i++) {
         const struct md_option *option = &rows[i].option;
         char left[64];
-        if (i == 0 || rows[i].verbs != rows[i - 1].verbs)
+        if (!(rows[i].verbs & verbs))
+            continue;
+        if (verbs == ALL && rows[i].verbs != shown)
+            help_heading(rows[i].verbs);
+        else if (!shown)
             printf("\n");
+        shown = rows[i].verbs;
         snprintf(left, sizeof(left), "-%s%s%s", option->name, option->argument ? " " : "",
                  option->argument ? option->argument : "");
         printf("  %-20s %s\n", left, option->help);
     }
     printf("\nAll options may be written with two dashes. Exit codes: 0 well, 1 options, 2 a "
            "file,\n3 not logged in or a port in use, 4 not every item was open, 5 something is "
-           "lost or damaged.\n"
-           "See " PROGRAM "(1).\n");
+           "lost or damaged,\n"
+           "6 rrcpd denies -follow. See " PROGRAM "(1)%s.\n",
+           verbs == ALL ? "; " PROGRAM " VERB -help has those of a verb alone" : "");
 }
 
 static bool is_set(const struct md_option *option)
@@ -110,6 +147,20 @@ static const char *missing_behind(enum verb verb, size_t count)
     if (verb == COMPARE)
         return count != 3 ? "two files are named behind" : NULL;
     return count != 2 ? "one file is named behind" : NULL;
+}
+
+/* The verb that the command line names; else all. */
+static unsigned verbs_named(const char *name, const struct md_option_list *given)
+{
+    const char *slash = strrchr(name, '/');
+    bool is_replay = strcmp(slash ? slash + 1 : name, "rmdsreplay") == 0;
+
+    for (size_t i = 0; i < VERB_COUNT; i++) {
+        if (is_replay ? VERBS[i].verb == REPLAY
+                      : given->count > 0 && strcmp(given->item[0], VERBS[i].name) == 0)
+            return VERBS[i].verb;
+    }
+    return ALL;
 }
 
 static int run(const struct row *rows, size_t count, const struct md_option_list *given,
@@ -264,7 +315,7 @@ static int run_verb(int argc, char **argv)
     if (md_options_parse(PROGRAM, options, count + 1, argc, argv, &given) != MD_OK)
         return REC_OPTIONS;
     if (w.help) {
-        help(rows, count);
+        help(rows, count, verbs_named(argv[0], &given));
         return REC_OK;
     }
     if (w.version) {

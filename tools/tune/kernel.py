@@ -42,7 +42,8 @@ def watchdogs(host):
     if writes:
         names = ", ".join(path.rsplit("/", 1)[1] for path, _ in writes)
         return Finding("no", "watchdogs", f"{names} on", cost("watchdog"),
-                       ["or keep them off the isolated CPUs: kernel.watchdog_cpumask"], writes)
+                       ["keep them off the isolated CPUs (kernel.watchdog_cpumask), or switch them off"],
+                       writes)
     return Finding("ok", "watchdogs", "off")
 
 
