@@ -110,6 +110,13 @@ static bool is_any_usable(const struct rrmp_sink *sink, uint16_t service)
     return false;
 }
 
+/* An image that another asked for, whole or not, has overtaken what answers our request: the item
+ * is bound since. Where it is bound no more the stream says so, in its place. */
+bool sink_follower_is_bound(const struct sink_item *item)
+{
+    return item->state == RRMP_SINK_LIVE || item->state == RRMP_SINK_FILLING;
+}
+
 /* With more instances than refusals are remembered, not all may have been asked: then their lists
  * say it. */
 void sink_follower_refused(struct rrmp_sink *sink, uint32_t number,

@@ -10,6 +10,8 @@ void sink_list_begin(struct rrmp_sink *sink, uint32_t link);
 void sink_listpart_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_listpart *part);
 void sink_follow_see(struct rrmp_sink *sink, uint32_t link, const struct rrmp_record *record);
 void sink_lists_tick(struct rrmp_sink *sink);
+/* True: what refuses its request is older than what it has. */
+bool sink_follower_is_bound(const struct sink_item *item);
 /* Where it is, nobody has the item open (any more): it goes elsewhere, or ends. */
 void sink_follower_refused(struct rrmp_sink *sink, uint32_t item, const struct rrmp_refuse *refuse);
 /* Its source ends it there. Where it may be open elsewhere, BOUND follows. */

@@ -75,7 +75,8 @@ static void image_complete(struct rrmp_sink *sink, uint32_t number)
     item->is_multicast = sink->config.prefers_multicast;
     item->wants_image = item->wants_more;
     item->wants_more = false;
-    bool is_settled = item->is_asked && !item->wants_image && !item->is_priority_due;
+    bool is_known = item->is_asked || item->is_follower; /* or needs not to be */
+    bool is_settled = is_known && !item->wants_image && !item->is_priority_due;
     if (is_settled)
         sink_queue_remove(sink, number);
     else if (item->queue == QUEUE_NONE)

@@ -292,6 +292,8 @@ static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_r
     }
     struct sink_item *item = sink_item_at(sink, number);
     sink->stats.refused[refuse->scope]++;
+    if (item->is_follower && refuse->scope != RRMP_REFUSE_FINAL && sink_follower_is_bound(item))
+        return;
     if (refuse->scope == RRMP_REFUSE_LATER) {
         refused_later(sink, number, refuse);
         return;

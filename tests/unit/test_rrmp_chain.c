@@ -1067,12 +1067,12 @@ static void an_end_before_the_image_of_others_is_no_end_behind_it(void **state)
     assert_true(is_suspect(chain, 0));
 }
 
-static void part_is(struct chain *chain, bool is_first)
+static void part_is(struct chain *chain, bool is_first, bool is_solicited)
 {
     const struct rrmp_part part = { .is_first = is_first,
                                     .is_last = !is_first,
                                     .is_cached = true,
-                                    .is_solicited = true,
+                                    .is_solicited = is_solicited,
                                     .state = 9 };
     uint8_t *room;
 
@@ -1090,8 +1090,8 @@ static void a_state_between_the_parts_of_an_image_stands_behind_it(void **state)
     chain->answers = false;
     open_at(chain, 0);
     from_sinks(chain);
-    part_is(chain, true);
-    part_is(chain, false);
+    part_is(chain, true, true);
+    part_is(chain, false, true);
     group_stays(chain);
     struct line *line = take(&chain->from_source);
     assert_int_equal(line->count, 4);
@@ -1921,6 +1921,62 @@ static void a_refusal_that_a_bind_overtakes_does_not_end_a_follower(void **state
     free(late);
 }
 
+/* One that nobody had yet is refused; before that comes, another opens it, and its image is here.
+ */
+static void a_refusal_that_an_image_overtakes_does_not_end_a_follower(void **state)
+{
+    struct chain *chain = *state;
+    struct line *late = malloc(sizeof(*late));
+
+    assert_non_null(late);
+    chain->answers = false;
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    from_sinks(chain);
+    *late = chain->from_source;
+    chain->from_source.count = 0;
+    assert_int_equal(late->count, 1);
+    assert_int_equal(late->sent[0].bytes[0], RRMP_REFUSE);
+    open_at(chain, 0);
+    from_sinks(chain);
+    image(chain, false);
+    from_source(chain, 0);
+    assert_string_equal(chain->log[1], "I=");
+    give(chain, late, 0, 1);
+    assert_string_equal(chain->log[1], "I=");
+    publish(chain, RRMP_UPDATE, "tick");
+    pass(chain, 20 * SEC);
+    assert_string_equal(chain->log[1], "I=U");
+    assert_int_equal(rrmp_sink_stats(chain->sinks[1])->requests_sent, 1);
+    rrmp_sink_item_close(chain->sinks[0], chain->now_ns, chain->item[0]);
+    settle(chain);
+    assert_string_equal(chain->log[1], "I=UX");
+    free(late);
+}
+
+/* The same, and only a part of the image is here. */
+static void a_refusal_that_half_an_image_overtakes_does_not_end_a_follower(void **state)
+{
+    struct chain *chain = *state;
+    struct line *late = malloc(sizeof(*late));
+
+    assert_non_null(late);
+    chain->answers = false;
+    assert_int_equal(follow_at(chain, 1), MD_OK);
+    from_sinks(chain);
+    *late = chain->from_source;
+    chain->from_source.count = 0;
+    open_at(chain, 0);
+    from_sinks(chain);
+    part_is(chain, true, false);
+    from_source(chain, 0);
+    give(chain, late, 0, 1);
+    assert_string_equal(chain->log[1], "I");
+    part_is(chain, false, false);
+    settle(chain);
+    assert_string_equal(chain->log[1], "II=");
+    free(late);
+}
+
 /* Its provider ends it at one instance, and at the other it is open: that is known again. */
 static void a_follower_that_ends_is_told_to_be_bound_elsewhere(void **state)
 {
@@ -1974,6 +2030,8 @@ int main(void)
         TEST(a_follower_goes_where_the_item_goes),
         TEST(a_follower_forgives_who_binds_the_item),
         TEST(a_refusal_that_a_bind_overtakes_does_not_end_a_follower),
+        TEST(a_refusal_that_an_image_overtakes_does_not_end_a_follower),
+        TEST(a_refusal_that_half_an_image_overtakes_does_not_end_a_follower),
         TEST(a_follower_that_ends_is_told_to_be_bound_elsewhere),
         cmocka_unit_test_setup_teardown(a_unicast_image_that_overtakes_its_bind_waits_for_it,
                                         setup_unicast, teardown),

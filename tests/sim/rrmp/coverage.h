@@ -99,6 +99,7 @@
     ROW(followed_ends, IN_FOLLOWERS, "follower", "end")                                            \
     ROW(followed_moves, IN_FOLLOWERS, "follower", "item moved to another source")                  \
     ROW(followed_names_refused, IN_FOLLOWERS, "follower", "name that nobody has")                  \
+    ROW(followed_races, IN_FOLLOWERS, "follower", "item opened as another opens it")               \
     ROW(followed_judged, IN_FOLLOWERS, "follower", "compared with what is bound")                  \
     ROW(refused, IN_BOTH, "backbone", "refusal")                                                   \
     ROW(gap_hits, IN_BOTH, "backbone", "item hit by GAPITEMS")                                     \
@@ -151,7 +152,7 @@ struct coverage {
     uint64_t refused, gap_hits, not_held, whole, failovers, unicast_images, redundant, held_over;
     uint64_t audits, audit_mended;
     uint64_t followed_bound, followed_lists, followed_images, followed_updates, followed_ends;
-    uint64_t followed_moves, followed_names_refused, followed_judged;
+    uint64_t followed_moves, followed_names_refused, followed_races, followed_judged;
     uint64_t moves[5][5]; /* of items in a p2ps, as seen every 20 ms */
     uint64_t experiments[8];
 };

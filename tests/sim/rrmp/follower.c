@@ -1,6 +1,6 @@
 /* follower.c - see follower.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "follower.h"
+#include "follower_inside.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -12,30 +12,13 @@
 
 /*
  * A follower opens each item that it is told to be bound, drops some of them and opens them again
- * by name, and opens names that nobody has. In the end it has what is open at any source, in step
- * and with its state, and nothing else (R24). No source ever hears of the names that it alone opens
- * (R25).
+ * by name, and opens names that nobody has, and some that another opens at that moment. In the end
+ * it has what is open at any source, in step and with its state, and nothing else; and none ends
+ * that is bound where it was (R24). No source ever hears of the names that it alone opens (R25).
  */
 
-#define SALT          UINT64_C(0x666f6c6c6f77)
-#define ASIDE         3u /* items that followers alone open */
-#define WATCHES       (ITEMS_MAX + ASIDE)
-#define LISTS_AT_REST 5u /* LISTREQs of a link in half a minute */
-
-struct followed {
-    struct watch watch;
-    uint32_t number;  /* the engine's */
-    uint64_t open_ns; /* is to be opened by its name then; 0: it is not */
-    uint16_t instance;
-};
-
-struct follower {
-    struct rrmp_sink *sink;
-    uint64_t follow_ns; /* its services are followed from then on */
-    uint64_t act_ns;
-    uint64_t lists_at_rest, requests_at_rest;
-    struct followed items[WATCHES];
-};
+#define SALT     UINT64_C(0x666f6c6c6f77)
+#define RACES_OF 4u /* requests of others */
 
 void followers_draw(struct world *world)
 {
@@ -287,11 +270,43 @@ static void message_in(struct world *world, struct proc *proc, struct watch *wat
     world->coverage->followed_updates++;
 }
 
+uint32_t follower_find_at(const struct world *world, const struct proc *source, uint32_t item,
+                          struct rrmp_source_item *info)
+{
+    uint8_t key[RRMP_KEY_SIZE_MAX];
+    struct rrmp_view view = { key, key_of(world, item, key) };
+
+    for (uint16_t svc = 0; svc < SERVICES_MAX; svc++) {
+        uint32_t number = rrmp_source_item_find(source->source, svc, view);
+        if (number != RRMP_ITEM_NONE && rrmp_source_item_info(source->source, number, info))
+            return number;
+    }
+    return RRMP_ITEM_NONE;
+}
+
+/* It was in step, and where it was it is bound still, under the handle that it had. */
+static bool is_still_bound(const struct world *world, const struct followed *it)
+{
+    struct rrmp_source_item info;
+
+    for (uint32_t p = 0; p < world->plan.source_count; p++) {
+        const struct proc *source = &world->procs[p];
+        if (source->is_alive && source->session == it->session && source->port == it->port &&
+            follower_find_at(world, source, it->watch.item, &info) != RRMP_ITEM_NONE)
+            return info.is_active && info.is_bound && info.handle == it->handle;
+    }
+    return false;
+}
+
 static void closed_in(struct world *world, const struct proc *proc,
                       const struct rrmp_sink_event *event)
 {
     struct followed *it = &proc->follower->items[event->user];
 
+    if (it->watch.state == WATCH_STEP && !it->watch.is_suspect && event->type != RRMP_STATUS &&
+        is_still_bound(world, it))
+        world_fail(world, "R24", "follower %u item %u: closed, and bound still", proc->number,
+                   (uint32_t)event->user);
     it->watch.state = WATCH_IDLE;
     it->number = RRMP_ITEM_NONE;
     world->coverage->followed_ends++;
@@ -321,6 +336,17 @@ static void look(struct world *world, const struct follower *f, struct followed 
         return;
     world->coverage->followed_moves += it->instance != 0xFFFF && it->instance != info.instance;
     it->instance = info.instance;
+    it->session = 0;
+    for (uint32_t p = 0; p < world->plan.source_count; p++) {
+        const struct proc *source = &world->procs[p];
+        uint32_t item_seq;
+        if (!source->is_alive ||
+            !rrmp_sink_instance_is(f->sink, info.instance, source->session, source->port) ||
+            !rrmp_sink_item_trace(f->sink, it->number, &it->handle, &item_seq))
+            continue;
+        it->session = source->session;
+        it->port = source->port;
+    }
 }
 
 static void item_event(struct world *world, struct proc *proc, const struct rrmp_sink_event *event)
@@ -422,6 +448,27 @@ static void act(struct world *world, struct follower *f)
         it->open_ns = world->now_ns;
 }
 
+/* A request of another: followers may open the item at the same moment, before it is bound. */
+void followers_hear(struct world *world, const uint8_t *bytes, size_t length)
+{
+    struct rrmp_record record;
+
+    if (!world->follow.is_on || world->is_quiet || length == 0 || bytes[0] != RRMP_REQUEST ||
+        rrmp_record_decode(bytes, length, &record) != MD_OK ||
+        record.u.request.flags & RRMP_REQUEST_FOLLOW ||
+        md_prng_below(&world->follow.random, RACES_OF) > 0)
+        return;
+    uint32_t item = item_of(world, record.u.request.key);
+    for (uint32_t p = world_sinks_end(world); p < world->proc_count && item < ITEMS_MAX; p++) {
+        struct proc *proc = &world->procs[p];
+        if (!proc->is_alive || proc->follower->items[item].watch.state != WATCH_IDLE)
+            continue;
+        proc->follower->items[item].open_ns = world->now_ns;
+        proc_soon(world, proc, world->now_ns);
+        world->coverage->followed_races++;
+    }
+}
+
 static void turn(struct world *world, struct proc *proc)
 {
     struct follower *f = proc->follower;
@@ -452,112 +499,3 @@ static void fini(struct world *world, struct proc *proc)
 }
 
 const struct proc_ops follower_ops = { start, input, turn, fini, NULL };
-
-/* ---- at the end ---- */
-
-static bool is_open_at(const struct world *world, const struct proc *source, uint32_t item)
-{
-    uint8_t key[RRMP_KEY_SIZE_MAX];
-    struct rrmp_view view = { key, key_of(world, item, key) };
-
-    for (uint16_t svc = 0; svc < SERVICES_MAX; svc++) {
-        struct rrmp_source_item info;
-        uint32_t number = rrmp_source_item_find(source->source, svc, view);
-        if (number != RRMP_ITEM_NONE && rrmp_source_item_info(source->source, number, &info))
-            return info.is_active && info.is_bound;
-    }
-    return false;
-}
-
-static void check_item(struct world *world, const struct proc *proc, uint32_t item)
-{
-    struct followed *it = &proc->follower->items[item];
-    struct rrmp_sink_item info = { .instance = 0xFFFF };
-    bool has_it = it->watch.state != WATCH_IDLE;
-    bool is_open = false;
-    bool is_there = false;
-
-    if (has_it && !rrmp_sink_item_info(proc->sink, it->number, &info))
-        world_fail(world, "R24", "follower %u item %u: the engine has it not", proc->number, item);
-    for (uint32_t p = 0; p < world->plan.source_count; p++) {
-        const struct proc *source = &world->procs[p];
-        if (!source->is_alive || !is_open_at(world, source, item))
-            continue;
-        is_open = true;
-        is_there = is_there || (info.instance != 0xFFFF &&
-                                rrmp_sink_instance_is(proc->sink, info.instance, source->session,
-                                                      source->port));
-    }
-    if (has_it != is_open || (is_open && !is_there))
-        world_fail(world, "R24", "follower %u item %u: it is %s, and %s%s", proc->number, item,
-                   is_open ? "bound" : "bound nowhere", has_it ? "followed" : "not followed",
-                   is_open && has_it && !is_there ? " elsewhere" : "");
-    if (!is_open || !has_it)
-        return;
-    bool is_behind = !world->lines.is_on && it->watch.counter != world->items[item].counter;
-    if (info.state != RRMP_SINK_LIVE || it->watch.state != WATCH_STEP || it->watch.is_suspect ||
-        is_behind)
-        world_fail(world, "R24",
-                   "follower %u item %u: in state %d%s at %u of %u, engine in state %d told %d",
-                   proc->number, item, it->watch.state, it->watch.is_suspect ? " suspect" : "",
-                   it->watch.counter, world->items[item].counter, info.state, info.suspect_sent);
-    world->coverage->followed_judged++;
-}
-
-static uint32_t links_of(const struct rrmp_sink *sink)
-{
-    struct rrmp_sink_service service;
-    uint32_t count = 0;
-
-    for (uint16_t s = 0; s < rrmp_sink_service_count(sink); s++)
-        count += rrmp_sink_service(sink, s, &service) ? service.instance_count : 0;
-    return count;
-}
-
-static void check_follower(struct world *world, const struct proc *proc)
-{
-    const struct rrmp_sink_stats *stats = rrmp_sink_stats(proc->sink);
-    const struct follower *f = proc->follower;
-    uint32_t open = 0;
-
-    for (uint32_t i = 0; i < world->plan.item_count; i++) {
-        check_item(world, proc, i);
-        open += f->items[i].watch.state != WATCH_IDLE;
-    }
-    if (stats->items_now != open || stats->held_bytes_now)
-        world_fail(world, "R6", "follower %u: %u items at the engine, %u above it, %zu bytes held",
-                   proc->number, stats->items_now, open, stats->held_bytes_now);
-    for (int q = 0; q < 3; q++) {
-        if (stats->queued_now[q])
-            world_fail(world, "R13", "follower %u: queue %d holds %u", proc->number, q,
-                       stats->queued_now[q]);
-    }
-    if (stats->requests_sent != f->requests_at_rest)
-        world_fail(world, "R13", "follower %u: asks for items while nothing happens", proc->number);
-    uint64_t lists = stats->records_out[RRMP_LISTREQ] - f->lists_at_rest;
-    if (lists > LISTS_AT_REST * links_of(proc->sink))
-        world_fail(world, "R13", "follower %u: %llu lists asked for while nothing happens",
-                   proc->number, (unsigned long long)lists);
-}
-
-void followers_rest(struct world *world)
-{
-    for (uint32_t p = world_sinks_end(world); p < world->proc_count; p++) {
-        const struct proc *proc = &world->procs[p];
-        if (!proc->is_alive)
-            continue;
-        proc->follower->requests_at_rest = rrmp_sink_stats(proc->sink)->requests_sent;
-        proc->follower->lists_at_rest = rrmp_sink_stats(proc->sink)->records_out[RRMP_LISTREQ];
-    }
-}
-
-void followers_check_end(struct world *world)
-{
-    for (uint32_t p = world_sinks_end(world); p < world->proc_count; p++) {
-        const struct proc *proc = &world->procs[p];
-        if (proc->is_alive)
-            check_follower(world, proc);
-        else
-            world_fail(world, "R5", "process %u is dead at the end", p);
-    }
-}

@@ -10,6 +10,8 @@ extern const struct proc_ops follower_ops;
 
 /* Draws them from numbers of their own; a few runs have many sources. */
 void followers_draw(struct world *world);
+/* A record on its way. */
+void followers_hear(struct world *world, const uint8_t *bytes, size_t length);
 /* Half a minute before the end: from here on nothing may be asked. */
 void followers_rest(struct world *world);
 void followers_check_end(struct world *world);

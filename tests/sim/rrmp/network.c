@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "cores.h"
+#include "follower.h"
 
 #define PEER_TIMEOUT  (3500 * MS)
 #define RECOVER_LIMIT (500 * MS)
+#define LOCAL_LATE    (1 * MS) /* at most */
 
 /* ---- the heap of what is to happen ---- */
 
@@ -69,6 +71,9 @@ static uint64_t arrival(struct world *world, uint32_t from, uint32_t to, int str
         from == to ? 1000 : 20000 + md_prng_below(&world->random, (uint32_t)world->plan.delay_ns);
     uint64_t at = world->now_ns + delay;
 
+    /* One stream may overtake the other inside a host, too. */
+    if (from == to && stream == 1 && world->follow.is_on)
+        at += md_prng_below(&world->follow.random, LOCAL_LATE);
     if (at <= node->last_ns[from][stream])
         at = node->last_ns[from][stream] + 1;
     node->last_ns[from][stream] = at;
@@ -206,6 +211,7 @@ void network_send(struct world *world, struct proc *from, const struct backbone_
 
     if (world->outside)
         experiment_record(world, target, bytes, length);
+    followers_hear(world, bytes, length);
     entry.blob = blob_take(bytes, length);
     overhear(world, entry.blob);
     if (target->path == BACKBONE_PATH_MULTICAST) {
