@@ -455,17 +455,10 @@ static void item_timer(struct rrmp_sink *sink, uint32_t number)
             sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED); /* its image stopped */
         } else if (item->wants_image) {
             item_unanswered(sink, number);
-        } else if (sink_work_of(sink, item)->check_seq) {
-            uint32_t check_seq = sink_work_of(sink, item)->check_seq;
-            const struct sink_link *link = sink_link_at(sink, item->link);
-            const struct sink_slot *slot =
-                sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
-            if (slot && rrmp_after(check_seq, slot->last_seq)) {
-                sink->stats.audit_mended++;
-                sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
-            }
-            sink_work_take(sink, number)->check_seq = 0;
-            sink_work_settle(sink, number);
+        } else if (!item->is_asked && !item->is_follower && item->queue == QUEUE_NONE) {
+            sink_queue_put(sink, number, QUEUE_BACKGROUND);
+        } else {
+            sink_item_check(sink, number);
         }
         return;
     }

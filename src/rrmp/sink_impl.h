@@ -552,6 +552,7 @@ void sink_link_lost(struct rrmp_sink *sink, uint32_t link, uint32_t first, uint3
 void sink_link_recover(struct rrmp_sink *sink, uint32_t link);
 void sink_gapitems_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
 void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
+void sink_item_check(struct rrmp_sink *sink, uint32_t item);
 void sink_sums(struct rrmp_sink *sink, bool at_once);
 void sink_repeat_unanswered(struct rrmp_sink *sink, uint32_t instance, bool is_reset);
 uint64_t sink_loss_tick(struct rrmp_sink *sink);

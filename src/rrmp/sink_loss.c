@@ -233,6 +233,27 @@ void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t number, const struct rrm
     }
 }
 
+/* What an audit said its instance had sent has to be here by now. */
+void sink_item_check(struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+    uint32_t check_seq = sink_work_of(sink, item)->check_seq;
+
+    if (check_seq == 0) {
+        sink_work_settle(sink, number);
+        return;
+    }
+    const struct sink_link *link = sink_link_at(sink, item->link);
+    const struct sink_slot *slot =
+        sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
+    if (slot && rrmp_after(check_seq, slot->last_seq)) {
+        sink->stats.audit_mended++;
+        sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+    }
+    sink_work_take(sink, number)->check_seq = 0;
+    sink_work_settle(sink, number);
+}
+
 /* Of all instances, or what is due. */
 void sink_sums(struct rrmp_sink *sink, bool at_once)
 {

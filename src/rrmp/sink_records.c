@@ -202,9 +202,9 @@ static void tell_wait(struct rrmp_sink *sink, uint32_t number, uint8_t state,
                       const struct rrmp_refuse *refuse)
 {
     struct sink_item *item = sink_item_at(sink, number);
-    bool is_known = item->is_wait_told && item->state != RRMP_SINK_LIVE;
+    bool is_known = item->is_wait_told;
 
-    item->is_wait_told = item->state != RRMP_SINK_LIVE;
+    item->is_wait_told = true;
     if (!is_known)
         sink_item_tell(sink, number, state, refuse->code, refuse->text);
 }
@@ -262,16 +262,25 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
         tell_wait(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse);
 }
 
+/* In step it misses nothing: an image that another asked for has come first, or one is wanted for
+ * those who came later. */
+static void live_refused_later(struct rrmp_sink *sink, struct sink_item *item)
+{
+    sink_window_leave(sink, item);
+    if (!item->wants_image)
+        sink_unask(sink, item); /* our interest is to be entered there: the timer asks */
+}
+
 static void refused_later(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
 {
     struct sink_item *item = sink_item_at(sink, number);
     uint64_t wait = refuse->wait_ms < LATER_MIN_MS ? LATER_MIN_MS : refuse->wait_ms;
 
     wait = wait > LATER_MAX_MS ? LATER_MAX_MS : wait;
-    tell_wait(sink, number, refuse->state ? refuse->state : RRMP_STATE_OPEN_SUSPECT, refuse);
     if (item->state == RRMP_SINK_LIVE) {
-        sink_window_leave(sink, item);
+        live_refused_later(sink, item);
     } else {
+        tell_wait(sink, number, refuse->state ? refuse->state : RRMP_STATE_OPEN_SUSPECT, refuse);
         sink_unask(sink, item);
         item->suspect_sent = item->had_image;
         sink_item_requeue(sink, number, QUEUE_NEW);

@@ -1977,6 +1977,37 @@ static void a_refusal_that_half_an_image_overtakes_does_not_end_a_follower(void 
     free(late);
 }
 
+/* A source that said "later" has the item for another before that comes, and its image is here. */
+static void a_wait_that_an_image_overtakes_is_not_told(void **state)
+{
+    struct chain *chain = *state;
+    const struct rrmp_ending later = {
+        .state = 10, .code = 1, .scope = RRMP_REFUSE_LATER, .wait_ms = 1000
+    };
+    struct line *late = malloc(sizeof(*late));
+
+    assert_non_null(late);
+    chain->answers = false;
+    open_at(chain, 1);
+    from_sinks(chain);
+    rrmp_source_item_close(chain->source, chain->now_ns, chain->wanted, &later);
+    *late = chain->from_source;
+    chain->from_source.count = 0;
+    assert_int_equal(late->count, 1);
+    assert_int_equal(late->sent[0].bytes[0], RRMP_REFUSE);
+    open_at(chain, 0);
+    from_sinks(chain);
+    image(chain, false);
+    from_source(chain, 0);
+    assert_string_equal(chain->log[1], "I=");
+    give(chain, late, 0, 1);
+    assert_string_equal(chain->log[1], "I=");
+    pass(chain, 3 * SEC);
+    assert_string_equal(chain->log[1], "I=");
+    assert_int_equal(requesters_of(chain), 2);
+    free(late);
+}
+
 /* Its provider ends it at one instance, and at the other it is open: that is known again. */
 static void a_follower_that_ends_is_told_to_be_bound_elsewhere(void **state)
 {
@@ -2032,6 +2063,7 @@ int main(void)
         TEST(a_refusal_that_a_bind_overtakes_does_not_end_a_follower),
         TEST(a_refusal_that_an_image_overtakes_does_not_end_a_follower),
         TEST(a_refusal_that_half_an_image_overtakes_does_not_end_a_follower),
+        TEST(a_wait_that_an_image_overtakes_is_not_told),
         TEST(a_follower_that_ends_is_told_to_be_bound_elsewhere),
         cmocka_unit_test_setup_teardown(a_unicast_image_that_overtakes_its_bind_waits_for_it,
                                         setup_unicast, teardown),
