@@ -180,6 +180,7 @@ struct rmds_item_request {
      * there, nor the other way round (RWF_CODE_ALREADY_OPEN): close it first, or attach twice. */
     bool is_follower;
     struct rwf_bytes key; /* that of rmds_bound, in place of name, domain and quality; copied */
+    uint32_t bound_at;    /* that of rmds_bound: where a follower asks first; 0: anywhere */
 };
 
 void rmds_item_request_init(struct rmds_item_request *request, size_t size);
@@ -204,7 +205,8 @@ struct rmds_bound {
     uint8_t domain;
     struct rwf_bytes name; /* of no byte: it has none */
     struct rwf_qos qos;
-    bool is_plain; /* domain, name and quality say all: no filter, identifier or attributes */
+    bool is_plain;     /* domain, name and quality say all: no filter, identifier or attributes */
+    uint32_t bound_at; /* for rmds_item_request.bound_at: the src_dist that has it; 0: not known */
 };
 
 /*

@@ -209,7 +209,8 @@ struct rrmp_sink_open {
     /* It has what others have open, and ends with NOT_FOUND where nobody does: it opens nothing,
      * and keeps nothing open. */
     bool is_follower;
-    uint32_t user; /* the caller's word, returned in every event of the item */
+    uint32_t bound_at; /* a follower: `instance` of BOUND + 1, which is asked first; 0: any */
+    uint32_t user;     /* the caller's word, returned in every event of the item */
 };
 
 /*

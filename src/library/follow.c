@@ -42,14 +42,16 @@ int rmds_backbone_follow(struct rmds_backbone *backbone, const char *service)
     return MD_OK;
 }
 
-static void tell(struct rmds_backbone *backbone, const char *service, uint16_t sink_service,
-                 struct rrmp_view bytes)
+static void tell(struct rmds_backbone *backbone, const char *service,
+                 const struct rrmp_sink_event *event, struct rrmp_view bytes)
 {
-    struct rmds_bound bound = { .service = service, .key = { bytes.bytes, bytes.length } };
+    struct rmds_bound bound = { .service = service,
+                                .key = { bytes.bytes, bytes.length },
+                                .bound_at = event->instance == 0xFFFF ? 0 : event->instance + 1u };
     const uint32_t plain = RWF_KEY_HAS_NAME | RWF_KEY_HAS_NAME_TYPE;
     struct rwf_key key;
 
-    if (rrmp_sink_item_find(backbone->items.sink, sink_service, bytes) != RRMP_ITEM_NONE)
+    if (rrmp_sink_item_find(backbone->items.sink, event->service, bytes) != RRMP_ITEM_NONE)
         return; /* open here, too */
     if (itemkey_decode(bytes.bytes, bytes.length, &bound.domain, &key, &bound.qos) != RWF_OK) {
         backbone->stats.undecodable++;
@@ -71,9 +73,9 @@ void library_bound(struct rmds_backbone *backbone, const struct rrmp_sink_event 
         return;
     memcpy(service, name.bytes, name.length);
     if (event->type == RRMP_BIND) {
-        tell(backbone, service, event->service, rest);
+        tell(backbone, service, event, rest);
         return;
     }
     while (rrmp_list_next(&rest, &key))
-        tell(backbone, service, event->service, key);
+        tell(backbone, service, event, key);
 }

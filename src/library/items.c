@@ -361,6 +361,7 @@ static bool open_now(struct library_items *items, struct rmds_item *item, uint64
                                    .priority_count = 1,
                                    .is_snapshot = item->is_snapshot,
                                    .is_follower = item->is_follower,
+                                   .bound_at = item->bound_at,
                                    .user = item->number };
 
     if (!item->has_qos)
@@ -520,6 +521,7 @@ int rmds_item_open(struct rmds_backbone *backbone, const struct rmds_item_reques
                                 .is_snapshot = r.is_snapshot,
                                 .has_qos = r.has_qos || r.key.length > 0,
                                 .is_follower = r.is_follower,
+                                .bound_at = r.bound_at,
                                 .backbone = backbone,
                                 .handle = r.handle,
                                 .user = r.user };

@@ -43,6 +43,7 @@ struct rmds_item {
     struct rmds_item *next; /* of those that wait for the same, or have ended */
     uint8_t *key;           /* while it waits */
     uint16_t key_length;
+    uint32_t bound_at; /* of a follower: of the sink's open */
 };
 
 struct library_list {

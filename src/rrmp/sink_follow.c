@@ -73,6 +73,28 @@ static struct rrmp_sink_event *bound(struct rrmp_sink *sink, const struct sink_l
 
 /* ---- where a follower is ---- */
 
+uint32_t sink_follow_link(const struct rrmp_sink *sink, uint16_t service, uint32_t instance)
+{
+    uint32_t n = sink->services[service].links;
+
+    while (n != MD_NIL && sink_link_at(sink, n)->instance != instance)
+        n = sink_link_at(sink, n)->service_next;
+    return n;
+}
+
+void sink_follower_place(struct rrmp_sink *sink, uint32_t number, uint32_t link)
+{
+    const struct sink_wish wish = sink_wish_of(sink, sink_item_at(sink, number));
+
+    if (link == MD_NIL || !sink_link_usable(sink, &wish, link)) {
+        sink_item_place(sink, number, QUEUE_NEW);
+        return;
+    }
+    sink_item_set_link(sink, number, link);
+    sink_item_set_state(sink, number, RRMP_SINK_QUEUED);
+    sink_queue_put(sink, number, QUEUE_NEW);
+}
+
 /* Somebody has the item open at this link: what was said of it there before does not hold now. */
 static void is_bound_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
 {
@@ -90,7 +112,7 @@ static void is_bound_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
         work->is_bound_since = work->is_bound_since || item->link == link;
     }
     if (item->link == MD_NIL)
-        sink_item_place(sink, number, QUEUE_NEW);
+        sink_follower_place(sink, number, link);
 }
 
 static void lists_begin(struct rrmp_sink *sink, uint16_t service)

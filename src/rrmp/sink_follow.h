@@ -10,6 +10,10 @@ void sink_list_begin(struct rrmp_sink *sink, uint32_t link);
 void sink_listpart_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_listpart *part);
 void sink_follow_see(struct rrmp_sink *sink, uint32_t link, const struct rrmp_record *record);
 void sink_lists_tick(struct rrmp_sink *sink);
+/* It is asked for at this link if that can be, else where it would be at any rate. */
+void sink_follower_place(struct rrmp_sink *sink, uint32_t item, uint32_t link);
+/* The service's link at this instance; MD_NIL: none. */
+uint32_t sink_follow_link(const struct rrmp_sink *sink, uint16_t service, uint32_t instance);
 /* True: what refuses its request is older than what it has. */
 bool sink_follower_is_bound(const struct sink_item *item);
 /* Where it is, nobody has the item open (any more): it goes elsewhere, or ends. */

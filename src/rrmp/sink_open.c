@@ -1,5 +1,6 @@
 /* sink_open.c - what the caller does to items: open, close, ask again. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include "sink_follow.h"
 #include "sink_mirror.h"
 
 #include <string.h>
@@ -126,7 +127,11 @@ int rrmp_sink_item_open(struct rrmp_sink *sink, uint64_t now_ns, const struct rr
     uint32_t number = item_create(sink, open);
     if (number == MD_NIL)
         return MD_ERR_NOMEM;
-    sink_item_place(sink, number, QUEUE_NEW);
+    if (sink_item_at(sink, number)->is_follower)
+        sink_follower_place(sink, number,
+                            sink_follow_link(sink, open->service, open->bound_at - 1));
+    else
+        sink_item_place(sink, number, QUEUE_NEW);
     if (sink_item_at(sink, number)->state == RRMP_SINK_PARKED)
         sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_NONE,
                        (struct rrmp_view){ .bytes = (const uint8_t *)no_source,

@@ -54,6 +54,7 @@ struct chain {
     uint32_t told[SINKS]; /* items that states of groups and services were about */
     uint8_t said[SINKS];  /* the last state */
     uint32_t bound;       /* keys of BOUND events, of all sinks */
+    uint32_t bound_at;    /* where the last one is, as followers are opened with it */
 };
 
 static uint8_t *line_reserve(void *context, const struct backbone_target *target, size_t length)
@@ -176,9 +177,10 @@ static void sink_take(struct chain *chain, uint32_t n)
             chain->told[n] += count_items(chain->sinks[n], &event);
         else if (event.kind == RRMP_SINK_CLOSED)
             letter = 'X';
-        else if (event.kind == RRMP_SINK_BOUND)
+        else if (event.kind == RRMP_SINK_BOUND) {
             chain->bound += keys_in(&event);
-        else if (event.kind == RRMP_SINK_ACK)
+            chain->bound_at = event.instance + 1u;
+        } else if (event.kind == RRMP_SINK_ACK)
             letter = 'A';
         else if (event.kind == RRMP_SINK_POST_LOST)
             letter = 'N';
@@ -1472,7 +1474,8 @@ static int follow_at(struct chain *chain, uint32_t n)
     const struct rrmp_sink_open open = { .key = { chain->key, chain->key_length },
                                          .priority_class = 1,
                                          .priority_count = 1,
-                                         .is_follower = true };
+                                         .is_follower = true,
+                                         .bound_at = chain->bound_at };
     int err = rrmp_sink_item_open(chain->sinks[n], chain->now_ns, &open, &chain->item[n]);
 
     sinks_tick(chain);
@@ -1870,6 +1873,28 @@ static void a_follower_goes_where_the_item_goes(void **state)
 }
 
 /* It was refused at one of them just before it is bound there. */
+/* Of many instances not all would be asked before it ends. */
+static void a_follower_asks_first_where_it_is_told_to_be_bound(void **state)
+{
+    for (int at = 0; at < 2; at++) {
+        struct chain *chain = *state;
+        struct pair *pair = pair_create(chain);
+
+        pair_ask(pair, at, RRMP_REQUEST);
+        pair_settle(pair);
+        rrmp_sink_follow(chain->sinks[1], chain->now_ns, 0);
+        pair_pass(pair, 100 * MS);
+        assert_int_not_equal(chain->bound_at, 0);
+        assert_int_equal(follow_at(chain, 1), MD_OK);
+        pair_pass(pair, 100 * MS);
+        assert_string_equal(chain->log[1], "I=");
+        assert_int_equal(rrmp_sink_stats(chain->sinks[1])->requests_sent, 1);
+        pair_destroy(pair);
+        teardown(state);
+        setup(state);
+    }
+}
+
 static void a_follower_forgives_who_binds_the_item(void **state)
 {
     for (int from = 0; from < 2; from++) {
@@ -2059,6 +2084,7 @@ int main(void)
         TEST(a_list_without_an_answer_is_asked_for_ever_more_seldom),
         cmocka_unit_test_setup_teardown(followers_leave_room_for_consumers, setup_narrow, teardown),
         TEST(a_follower_goes_where_the_item_goes),
+        TEST(a_follower_asks_first_where_it_is_told_to_be_bound),
         TEST(a_follower_forgives_who_binds_the_item),
         TEST(a_refusal_that_a_bind_overtakes_does_not_end_a_follower),
         TEST(a_refusal_that_an_image_overtakes_does_not_end_a_follower),

@@ -44,7 +44,7 @@ static void put_state(struct tap *tap, const struct tap_item *item, const struct
 }
 
 static void open_followed(struct tap *tap, struct tap_item *item, const char *service,
-                          struct rwf_bytes key);
+                          struct rwf_bytes key, uint32_t bound_at);
 
 /* It may be open in another quality, which then is recorded from now on. */
 static void follow_other(struct tap *tap, struct tap_item *item)
@@ -59,7 +59,7 @@ static void follow_other(struct tap *tap, struct tap_item *item)
     if (rec_keeper_key(tap->feed->keeper, item->number, &name)) {
         char service[256] = "";
         memcpy(service, name.service.data, name.service.length);
-        open_followed(tap, item, service, rwf_bytes(key, item->other_length));
+        open_followed(tap, item, service, rwf_bytes(key, item->other_length), 0);
     }
     free(key);
 }
@@ -216,7 +216,7 @@ static bool is_same_qos(const struct rwf_qos *a, const struct rwf_qos *b)
 }
 
 static void open_followed(struct tap *tap, struct tap_item *item, const char *service,
-                          struct rwf_bytes key)
+                          struct rwf_bytes key, uint32_t bound_at)
 {
     struct rmds_item_request request;
 
@@ -224,6 +224,7 @@ static void open_followed(struct tap *tap, struct tap_item *item, const char *se
     request.service = service;
     request.key = key;
     request.is_follower = true;
+    request.bound_at = bound_at;
     open_item(tap, item, &request);
 }
 
@@ -267,7 +268,7 @@ static void on_bound(void *owner, const struct rmds_bound *bound)
         return;
     }
     item->qos = bound->qos;
-    open_followed(tap, item, bound->service, bound->key);
+    open_followed(tap, item, bound->service, bound->key, bound->bound_at);
 }
 
 /* ---- the attachment ---- */

@@ -88,7 +88,7 @@ static uint16_t service_of(const struct world *world, const struct follower *f, 
 
 /* ---- opening ---- */
 
-static void item_open(struct world *world, struct follower *f, uint32_t item)
+static void item_open(struct world *world, struct follower *f, uint32_t item, uint32_t bound_at)
 {
     struct followed *it = &f->items[item];
     uint8_t key[RRMP_KEY_SIZE_MAX];
@@ -97,6 +97,7 @@ static void item_open(struct world *world, struct follower *f, uint32_t item)
                                    .priority_class = 1,
                                    .priority_count = 1,
                                    .is_follower = true,
+                                   .bound_at = bound_at,
                                    .user = item };
 
     it->open_ns = 0;
@@ -115,7 +116,8 @@ static void item_open(struct world *world, struct follower *f, uint32_t item)
     it->instance = 0xFFFF;
 }
 
-static void bound_key(struct world *world, struct follower *f, struct rrmp_view key)
+static void bound_key(struct world *world, struct follower *f, struct rrmp_view key,
+                      uint32_t bound_at)
 {
     uint32_t item = item_of(world, key);
 
@@ -123,7 +125,7 @@ static void bound_key(struct world *world, struct follower *f, struct rrmp_view 
     if (item >= ITEMS_MAX && item < WATCHES && !world->plan.hostile_per_s)
         world_fail(world, "R25", "item %u is bound, and followers alone have opened it", item);
     if (item < ITEMS_MAX && f->items[item].watch.state == WATCH_IDLE)
-        item_open(world, f, item);
+        item_open(world, f, item, bound_at);
 }
 
 static void bound_in(struct world *world, struct follower *f, const struct rrmp_sink_event *event)
@@ -132,12 +134,12 @@ static void bound_in(struct world *world, struct follower *f, const struct rrmp_
     struct rrmp_view key;
 
     if (event->type == RRMP_BIND) {
-        bound_key(world, f, rest);
+        bound_key(world, f, rest, event->instance + 1u);
         return;
     }
     world->coverage->followed_lists++;
     while (rrmp_list_next(&rest, &key))
-        bound_key(world, f, key);
+        bound_key(world, f, key, event->instance + 1u);
 }
 
 static void follow(struct world *world, struct follower *f)
@@ -481,7 +483,7 @@ static void turn(struct world *world, struct proc *proc)
     }
     for (uint32_t i = 0; i < WATCHES; i++) {
         if (f->items[i].open_ns != 0 && f->items[i].open_ns <= world->now_ns)
-            item_open(world, f, i);
+            item_open(world, f, i, 0);
     }
     rrmp_sink_tick(f->sink, world->now_ns, true);
     events_take(world, proc);
