@@ -3,9 +3,11 @@
 #include "sink_follow.h"
 
 #define SEC          1000000000ull
-#define AGAIN_NS     (1 * SEC)  /* a part that has not come is asked for again; doubled each time */
+#define AGAIN_NS     (1 * SEC) /* a part that has not come is asked for again; doubled each time */
+#define AGAIN_MAX_NS (4 * SEC)
 #define KEEP_NS      (20 * SEC) /* an instance forgets its followers after 60 s */
-#define PAUSE_MIN_NS (1 * SEC)  /* from one beginning of a list to the next */
+#define PAUSE_NS     16000000u  /* for each part, from one beginning of a list to the next; */
+#define PAUSE_MIN_NS (1 * SEC)
 #define PAUSE_MAX_NS (32 * SEC)
 
 static bool is_followed(const struct rrmp_sink *sink, const struct sink_link *link)
@@ -13,21 +15,20 @@ static bool is_followed(const struct rrmp_sink *sink, const struct sink_link *li
     return link->service != RRMP_SERVICE_NONE && sink->services[link->service].is_followed;
 }
 
-/* All of it has come. One that has to come again waits, the longer the oftener that happens: under
+/* All of it has come. One that has to come again waits, the longer the more parts it has: under
  * loss the last items are listed, too, and the source has its rest. */
 static void list_end(struct rrmp_sink *sink, struct sink_link *link)
 {
-    uint64_t pause = link->list_pause_ns;
+    uint64_t pause = link->list_parts * (uint64_t)PAUSE_NS;
 
     link->list_from = RRMP_LIST_END;
     link->list_ns = sink->now_ns + KEEP_NS;
     if (!link->list_again)
         return;
     link->list_again = false;
-    bool is_calm = sink->now_ns - link->list_began_ns > 2 * PAUSE_MAX_NS;
-    pause = is_calm || pause == 0 ? PAUSE_MIN_NS : 2 * pause;
-    link->list_pause_ns = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
-    uint64_t due_ns = link->list_began_ns + link->list_pause_ns;
+    pause = pause > PAUSE_MIN_NS ? pause : PAUSE_MIN_NS;
+    pause = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
+    uint64_t due_ns = link->list_began_ns + pause;
     link->list_from = 0;
     link->list_ns = due_ns > sink->now_ns ? due_ns : sink->now_ns;
 }
@@ -202,6 +203,7 @@ void sink_listpart_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp
         return; /* one that was asked for again, or of before a loss */
     link->list_id = 0;
     link->list_tries = 0;
+    link->list_parts++;
     sink->stats.list_parts++;
     /* An instance that does not get on would be asked for ever. */
     bool is_end = part->next == RRMP_LIST_END || part->next <= link->list_from;
@@ -258,11 +260,13 @@ static void list_ask(struct rrmp_sink *sink, struct sink_link *link)
 
     link->list_id = record.u.listreq.id;
     uint64_t wait_ns = AGAIN_NS << link->list_tries;
-    link->list_ns = sink->now_ns + (wait_ns < KEEP_NS ? wait_ns : KEEP_NS);
-    if (wait_ns < KEEP_NS)
+    link->list_ns = sink->now_ns + wait_ns;
+    if (wait_ns < AGAIN_MAX_NS)
         link->list_tries++;
-    if (link->list_from == 0)
+    if (link->list_from == 0) {
         link->list_began_ns = sink->now_ns;
+        link->list_parts = 0;
+    }
     sink_send(sink, link->instance, &record);
 }
 

@@ -230,7 +230,7 @@ struct sink_link {
     uint64_t list_ns; /* what it has bound is asked for then; RRMP_NEVER: it is not followed */
     uint64_t list_heard_ns;
     uint64_t list_began_ns; /* from its beginning; 0: never */
-    uint64_t list_pause_ns; /* at least from one beginning to the next */
+    uint32_t list_parts;    /* since then */
     uint32_t list_from;     /* RRMP_LIST_END: all of it is known */
     uint32_t list_id;
     uint8_t list_tries; /* LISTREQs without an answer */

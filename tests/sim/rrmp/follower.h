@@ -14,6 +14,8 @@ void followers_draw(struct world *world);
 void followers_hear(struct world *world, const uint8_t *bytes, size_t length);
 /* Half a minute before the end: from here on nothing may be asked. */
 void followers_rest(struct world *world);
+/* Each has what is open, and nothing else. */
+void followers_check_items(struct world *world);
 void followers_check_end(struct world *world);
 
 #endif

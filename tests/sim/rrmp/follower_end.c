@@ -84,6 +84,15 @@ static void check_follower(struct world *world, const struct proc *proc)
                    proc->number, (unsigned long long)lists);
 }
 
+void followers_check_items(struct world *world)
+{
+    for (uint32_t p = world_sinks_end(world); p < world->proc_count; p++) {
+        const struct proc *proc = &world->procs[p];
+        for (uint32_t i = 0; i < world->plan.item_count && proc->is_alive; i++)
+            check_item(world, proc, i);
+    }
+}
+
 void followers_rest(struct world *world)
 {
     for (uint32_t p = world_sinks_end(world); p < world->proc_count; p++) {

@@ -11,6 +11,7 @@
 
 #define CALM_NS      (12 * SEC) /* after the last fault, updates going on */
 #define REST_NS      (20 * SEC) /* after the last fault, until interest equals open items: R6 */
+#define FOLLOWED_NS  (20 * SEC) /* after the last fault, until followers have what is open: R24 */
 #define QUIET_NS     (80 * SEC) /* and then without any: lingers end, the dead are forgotten */
 #define FOLLOWERS_NS (30 * SEC) /* the end of that: followers ask for nothing any more */
 
@@ -477,6 +478,8 @@ static bool run_seed(const struct options *options, struct coverage *coverage, u
         consumers_calm(world);
         experiment_calm(world);
     }
+    run_until(world, world->calm_ns + FOLLOWED_NS);
+    followers_check_items(world);
     if (world->plan.core.checks_interest) {
         run_until(world, world->calm_ns + REST_NS);
         cores_check_interest(world);
