@@ -258,7 +258,7 @@ static void drop_cache(const struct bench *bench)
 static void seek_all(struct bench *bench, struct rec_folder *folder, const struct rec_facts *facts)
 {
     uint64_t span = facts->last_mono_ns - facts->first_mono_ns, chunks = 0;
-    double seeks_ns = 0, seek_max_ns = 0, cpu_max_ns = 0, cpu_begin_ns = cpu_ns();
+    double seeks_ns = 0, seek_max_ns = 0, cpus_ns = 0, cpu_max_ns = 0;
 
     drop_cache(bench);
     for (unsigned i = 0; i < SEEKS; i++) {
@@ -269,14 +269,15 @@ static void seek_all(struct bench *bench, struct rec_folder *folder, const struc
         cpu = cpu_ns() - cpu;
         seek_ns = wall_ns() - seek_ns;
         seeks_ns += seek_ns;
+        cpus_ns += cpu;
         seek_max_ns = seek_ns > seek_max_ns ? seek_ns : seek_max_ns;
         cpu_max_ns = cpu > cpu_max_ns ? cpu : cpu_max_ns;
         chunks += rec_folder_chunks_read(folder);
     }
     printf("seeking     %.1f ms for the images of a moment, %.1f at most; %.1f ms of CPU, %.1f at "
            "most; %.1f of %llu chunks read\n",
-           seeks_ns / SEEKS / 1e6, seek_max_ns / 1e6, (cpu_ns() - cpu_begin_ns) / SEEKS / 1e6,
-           cpu_max_ns / 1e6, (double)chunks / SEEKS, (unsigned long long)facts->chunks);
+           seeks_ns / SEEKS / 1e6, seek_max_ns / 1e6, cpus_ns / SEEKS / 1e6, cpu_max_ns / 1e6,
+           (double)chunks / SEEKS, (unsigned long long)facts->chunks);
 }
 
 /* All records in order: with `folder`, into the images, of which none is asked for. */
