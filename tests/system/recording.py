@@ -429,10 +429,11 @@ def a_recorder_obeys_commands(publisher, folder):
 
 
 def a_service_that_is_not_offered_is_named(publisher, folder):
-    done = rmdsrec("record", os.path.join(folder, "none.rrec"), "-host",
-                   f"127.0.0.1:{publisher.port}", "-S", "NOPE", "-S", "RDFD", "-il", "A", "-secs", "1")
+    server = f"127.0.0.1:{publisher.port}"
+    done = rmdsrec("record", os.path.join(folder, "none.rrec"), "-host", server, "-S", "NOPE", "-S",
+                   "RDFD", "-il", "A", "-secs", "1")
     assert done.returncode == 4, done
-    assert f"missing     service NOPE is not offered by 127.0.0.1:{publisher.port}\n" in done.stdout
+    assert f"missing     service NOPE was not offered by {server}\n" in done.stdout, done
     assert done.stdout.count("missing ") == 1, done
 
 

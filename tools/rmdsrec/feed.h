@@ -40,6 +40,7 @@ struct feed_service {
     const char *name;
     uint16_t id;
     bool is_known; /* on this connection */
+    bool was_known;
 };
 
 struct feed_stats {

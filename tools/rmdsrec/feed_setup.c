@@ -105,7 +105,7 @@ static void note_service(struct feed *feed, const struct omm_service *service)
         } else if ((service->filters & OMM_FILTER_INFO) &&
                    rwf_bytes_equal(service->name, rwf_text(ours->name))) {
             ours->id = service->id;
-            ours->is_known = true;
+            ours->is_known = ours->was_known = true;
         }
     }
 }

@@ -150,9 +150,9 @@ int record_report(struct recorder *recorder, uint64_t cpu_ns)
     printf("lost        %" PRIu64 " messages, %" PRIu64 " chunks; the connection %" PRIu64
            " times\n",
            kept.lost, disk.failed_chunks, feed->stats.lost_connections);
-    for (size_t i = 0; i < feed->service_count && feed->has_directory; i++) {
-        if (!feed->services[i].is_known)
-            printf("missing     service %s is not offered by %s:%u\n", feed->services[i].name,
+    for (size_t i = 0; i < feed->service_count; i++) {
+        if (!recorder->is_tap && feed->stats.logins > 0 && !feed->services[i].was_known)
+            printf("missing     service %s was not offered by %s:%u\n", feed->services[i].name,
                    feed->host, feed->port);
     }
     if (feed->stats.errors + kept.not_kept > 0)
