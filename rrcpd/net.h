@@ -29,6 +29,7 @@ struct net_user {
     int doorbell_fd; /* the user writes */
     int wake_fd;     /* write end of the user's pipe */
     bool receives;
+    bool wants_no_data; /* control topics and what is sent to it alone */
     char name[ATTACH_NAME_MAX];
     void *owner; /* the control loop's */
     /* The rules for it; NULL: it may send everything. */

@@ -24,6 +24,20 @@ enum { OWN_PART = 8 };
 
 /* ---- coming and going ----------------------------------------------------------------------- */
 
+/* In a mesh others leave out what no user of this node wants. They are told before a user can ask
+ * them for anything. */
+static void tell_interest(struct net *net, uint64_t now_ns)
+{
+    const uint32_t none = 0;
+    int without = 0;
+
+    for (int i = 0; i < net->user_count; i++)
+        without += net->users[i]->wants_no_data;
+    bool is_all = net->user_count == 0 || without < net->user_count;
+
+    rrcp_interest_set(net->engine, now_ns, is_all ? NULL : &none, 0);
+}
+
 void net_user_add(struct net *net, struct net_user *user)
 {
     struct rrcp_user wish = { .receives = user->receives };
@@ -46,6 +60,7 @@ void net_user_add(struct net *net, struct net_user *user)
     user->byte_quota = quota_of(net->quotas.bytes, user->limits.bytes);
     attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
     net->users[net->user_count++] = user;
+    tell_interest(net, md_clock_mono_ns());
     net_stats_user_add(net, user);
     net_post(net, NET_ADDED, user, port);
 }
@@ -87,6 +102,7 @@ static void remove_user(struct net *net, int index, uint64_t now_ns)
     (void)epoll_ctl(net->epoll_fd, EPOLL_CTL_DEL, user->doorbell_fd, NULL);
     net_stats_user_remove(net, user);
     net->users[index] = net->users[--net->user_count];
+    tell_interest(net, now_ns);
     net_post(net, NET_REMOVED, user, 0);
 }
 

@@ -295,6 +295,7 @@ static void attach(struct user *user, const struct attach_request *request)
         return;
     }
     user->net.receives = !(request->flags & ATTACH_REQUEST_SENDS_ONLY);
+    user->net.wants_no_data = request->flags & ATTACH_REQUEST_CONTROL;
     user->net.owner = user;
     user->state = STATE_ADDING;
     net_mail_send(user->users->net, (struct net_mail){ .kind = NET_ADD, .user = &user->net });

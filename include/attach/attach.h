@@ -60,6 +60,8 @@ struct attach_config {
     uint32_t outbound_bytes;    /* outbound ring, power of two; 0 = 16 MiB */
     uint64_t retry_ns;          /* between attempts to attach; 0 = 1 s */
     bool sends_only;            /* no copy of what other users of this node send is wanted */
+    bool wants_no_data;         /* control topics and what is sent to it are all it wants; other
+                                   nodes of a mesh may leave the rest out, and some still comes */
     bool skips_topics;          /* messages of bare topics (backbone/topic.h) are not wanted */
     bool is_application;        /* attachAccess holds for it, also under the uid of a daemon */
     attach_want_fn *want;       /* may be NULL: everything is wanted */

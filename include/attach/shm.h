@@ -224,6 +224,7 @@ enum attach_request_kind {
 
 #define ATTACH_REQUEST_SENDS_ONLY  1u /* wants no copy of what local users send */
 #define ATTACH_REQUEST_APPLICATION 2u /* attachAccess holds for it, also under a daemon's uid */
+#define ATTACH_REQUEST_CONTROL     4u /* wants control topics and what is sent to it, no data */
 
 struct attach_request {
     uint32_t magic;

@@ -21,8 +21,10 @@ int net_mesh_open(const struct net_mesh_config *config, struct net_udp_report *r
 /* The addresses of `seeds`; returns how many. */
 int net_mesh_seeds(const struct net_packet_io *io, struct rrcp_address out[], int max);
 
-/* From now on a packet to the group goes to each of these, RRCP_MESH_PEERS_MAX at most. */
-void net_mesh_group(struct net_packet_io *io, const struct rrcp_address group[], int count);
+/* From now on a packet to the group goes to each of these, RRCP_MESH_PEERS_MAX at most, but those
+ * all of whose places it skips. `places` NULL: to all. */
+void net_mesh_group(struct net_packet_io *io, const struct rrcp_address group[],
+                    const uint64_t places[], int count);
 
 /* Bytes of payload that the kernel believes the path to carry; 0: it does not say. */
 size_t net_mesh_payload(const struct rrcp_address *to);

@@ -45,6 +45,7 @@ struct net_packet {
     uint8_t path;                  /* which network, or NET_PATH_ALL */
     const struct rrcp_address *to; /* NULL = the group */
     uint32_t cookie;               /* comes back from net_packet_complete() */
+    uint64_t skipped;              /* mesh: places of the group that it does not go to, as bits */
 };
 
 /* Totals since open. Plain numbers: read by the owning thread. */

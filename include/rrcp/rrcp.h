@@ -46,6 +46,7 @@ struct rrcp;
 #define RRCP_BUFFER_NONE       UINT32_MAX
 #define RRCP_MESH_SEEDS_MAX    64
 #define RRCP_MESH_PEERS_MAX    64
+#define RRCP_INTEREST_MAX      256
 
 /*
  * A transport's address of a node. The engine stores and compares it, but never interprets it.
@@ -310,6 +311,14 @@ int rrcp_user_add(struct rrcp *r, const struct rrcp_user *user);
  */
 int rrcp_user_remove(struct rrcp *r, uint64_t now_ns, int port, enum backbone_user_reason reason);
 
+/*
+ * Mesh: this node's users want messages of these topics only, and what is directed to it. NULL, or
+ * more than RRCP_INTEREST_MAX: everything, as at the start. Topics from RRCP_TOPIC_USER_DOWN on
+ * always come. Others may still come, too. What is sent to a node by unicast from now on is behind
+ * this: an answer to it is not left out.
+ */
+void rrcp_interest_set(struct rrcp *r, uint64_t now_ns, const uint32_t topics[], uint32_t count);
+
 #define RRCP_MSG_UNICAST                                                                           \
     0x0001u /* with `session`: by the unicast stream, else multicast DIRECTED */
 
@@ -339,6 +348,7 @@ struct rrcp_packet {
     uint8_t path;
     uint8_t type;
     const struct rrcp_address *to; /* NULL: the group */
+    uint64_t skipped;              /* mesh: places of the group that do not want it, as bits */
 };
 
 /*
@@ -348,9 +358,13 @@ struct rrcp_packet {
  */
 int rrcp_output(struct rrcp *r, uint64_t now_ns, struct rrcp_packet out[], int max);
 
-/* Mesh: the addresses that `to` NULL stands for. They change only when the version does. */
+/*
+ * Mesh: the addresses that `to` NULL stands for, each with its places: a packet does not go to an
+ * address all of whose places are among those that it skips. They change only when the version
+ * does.
+ */
 uint32_t rrcp_group_version(const struct rrcp *r);
-int rrcp_group(const struct rrcp *r, struct rrcp_address out[], int max);
+int rrcp_group(const struct rrcp *r, struct rrcp_address out[], uint64_t places[], int max);
 
 /* With completes_late: the transport no longer uses these buffers. */
 void rrcp_sent(struct rrcp *r, const uint32_t buffers[], int count);
@@ -441,6 +455,10 @@ struct rrcp_counters {
     uint64_t challenges_refused, answers_sent, answers_refused, echoes_rcvd, byes_false, rejoins;
     uint64_t byes_sent, byes_rcvd, hsm_sent, hsm_rcvd;
     uint64_t mesh_probes, mesh_refused, mesh_full, mesh_forgotten;
+    uint64_t interests_sent, interests_rcvd;
+    uint64_t packets_skipped; /* each counts for each peer that it was not sent to */
+    uint64_t skipped_rcvd;    /* numbers that others say they did not send us */
+    uint64_t skips_sent, skips_rcvd, skips_refused;
     uint64_t ncf_sent[4], ncf_rcvd[4]; /* by reason 1..3 */
     uint64_t nak_damped, nak_bad, nak_dropped_rate, nak_override;
     uint64_t repairs_unicast, repairs_multicast, repairs_busy;

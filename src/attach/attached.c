@@ -416,7 +416,8 @@ int attached_open(const struct attach_config *config, struct attach **out)
     a->ring_bytes = config->outbound_bytes ? config->outbound_bytes : DEFAULT_RING;
     a->retry_ns = config->retry_ns ? config->retry_ns : MD_NS_PER_S;
     a->request_flags = (config->sends_only ? ATTACH_REQUEST_SENDS_ONLY : 0) |
-                       (config->is_application ? ATTACH_REQUEST_APPLICATION : 0);
+                       (config->is_application ? ATTACH_REQUEST_APPLICATION : 0) |
+                       (config->wants_no_data ? ATTACH_REQUEST_CONTROL : 0);
     a->process = config->process;
     a->reader.skips_topics = config->skips_topics;
     a->reader.want = config->want;

@@ -141,12 +141,15 @@ static void set_mesh(const struct attach_node *node, struct rrcp_config *engine)
 static void update_mesh(struct attach_node *node)
 {
     struct rrcp_address group[RRCP_MESH_PEERS_MAX];
+    uint64_t places[RRCP_MESH_PEERS_MAX];
     uint32_t version = rrcp_group_version(node->engine);
 
     if (version == node->group_version)
         return;
     node->group_version = version;
-    net_mesh_group(node->mesh, group, rrcp_group(node->engine, group, RRCP_MESH_PEERS_MAX));
+    int count = rrcp_group(node->engine, group, places, RRCP_MESH_PEERS_MAX);
+
+    net_mesh_group(node->mesh, group, places, count);
 }
 
 static int open_engine(struct attach_node *node, const struct attach_node_config *config,
@@ -347,7 +350,8 @@ int attach_node_output(struct attach_node *node, uint64_t now_ns)
                                                     .length = node->out[i].length,
                                                     .path = node->out[i].path,
                                                     .to = node->out[i].to,
-                                                    .cookie = node->out[i].buffer };
+                                                    .cookie = node->out[i].buffer,
+                                                    .skipped = node->out[i].skipped };
         node->out_next = 0;
         node->out_count = count;
         total += count;

@@ -15,16 +15,18 @@
 #include "udp_private.h"
 
 /*
- * A packet to the group becomes one message for each peer, all from the same buffers; trains of
- * packets (UDP_SEGMENT) are built once. One sendmmsg carries up to BATCH_MAX of them. For each
- * message the next peer is the first, so that none is always last. When the kernel has no room in
- * the middle of a message, the call that offers it again goes on with the peers that are left.
+ * A packet to the group becomes one message for each peer that it does not skip, all from the same
+ * buffers; trains of packets (UDP_SEGMENT) are built once. One sendmmsg carries up to BATCH_MAX of
+ * them. For each message the next peer is the first, so that none is always last. When the kernel
+ * has no room in the middle of a message, the call that offers it again goes on with the peers that
+ * are left.
  */
 enum { BATCH_MAX = 256 };
 
 struct mesh_peer {
     struct sockaddr_storage to;
     socklen_t length;
+    uint64_t places; /* bits */
 };
 
 /* A message at `first` of the caller's packets, for the peers from number `done` of its turn on. */
@@ -43,6 +45,7 @@ struct mesh_io {
     uint32_t turn;
     struct mesh_rest rest;
     uint32_t turns[SEND_MAX]; /* of each message of this call */
+    uint64_t skipped[SEND_MAX];
     struct mmsghdr batch[BATCH_MAX];
 };
 
@@ -70,6 +73,18 @@ static void advance(const struct mesh_io *mesh, struct place *at)
     }
 }
 
+/* To the next peer that the message does not skip, from here on. */
+static void settle(const struct mesh_io *mesh, struct place *at, int messages)
+{
+    while (at->message < messages) {
+        uint64_t places = peer_at(mesh, *at)->places;
+
+        if (places == 0 || (places & ~mesh->skipped[at->message]) != 0)
+            return;
+        advance(mesh, at);
+    }
+}
+
 /* Builds the messages without receivers; returns how many. */
 static int build(struct mesh_io *mesh, const struct net_packet packets[], int count,
                  struct place *first)
@@ -90,6 +105,7 @@ static int build(struct mesh_io *mesh, const struct net_packet packets[], int co
         } else {
             mesh->turns[messages] = mesh->turn++;
         }
+        mesh->skipped[messages] = packets[v].skipped;
         udp_fill_message(udp, &udp->paths[0], messages, v, &packets[v], run);
         v += run;
     }
@@ -108,11 +124,12 @@ static int fill_batch(struct mesh_io *mesh, struct place at, int messages)
         message->msg_name = (void *)(uintptr_t)&peer->to;
         message->msg_namelen = peer->length;
         advance(mesh, &at);
+        settle(mesh, &at, messages);
     }
     return n;
 }
 
-static void count_sent(struct mesh_io *mesh, struct place *at, int count)
+static void count_sent(struct mesh_io *mesh, struct place *at, int count, int messages)
 {
     struct net_packet_counters *counters = &mesh->udp.io.counters;
 
@@ -123,6 +140,7 @@ static void count_sent(struct mesh_io *mesh, struct place *at, int count)
         for (size_t j = 0; j < message->msg_iovlen; j++)
             counters->bytes_sent += message->msg_iov[j].iov_len;
         advance(mesh, at);
+        settle(mesh, at, messages);
     }
 }
 
@@ -175,6 +193,7 @@ static int send_group(struct mesh_io *mesh, const struct net_packet packets[], i
         return count;
     int messages = build(mesh, packets, count, &at);
 
+    settle(mesh, &at, messages);
     while (at.message < messages) {
         int n = fill_batch(mesh, at, messages);
         int sent = sendmmsg(mesh->udp.paths[0].unicast_fd, mesh->batch, (unsigned)n,
@@ -182,13 +201,14 @@ static int send_group(struct mesh_io *mesh, const struct net_packet packets[], i
 
         mesh->udp.io.counters.send_calls++;
         if (sent > 0) {
-            count_sent(mesh, &at, sent);
+            count_sent(mesh, &at, sent, messages);
             continue;
         }
         enum verdict verdict = refused(mesh, at);
 
         if (verdict == SKIP) {
             advance(mesh, &at);
+            settle(mesh, &at, messages);
             continue;
         }
         *is_full = verdict == FULL;
@@ -277,13 +297,16 @@ int net_mesh_seeds(const struct net_packet_io *io, struct rrcp_address out[], in
     return count;
 }
 
-void net_mesh_group(struct net_packet_io *io, const struct rrcp_address group[], int count)
+void net_mesh_group(struct net_packet_io *io, const struct rrcp_address group[],
+                    const uint64_t places[], int count)
 {
     struct mesh_io *mesh = mesh_of(io);
 
     MD_ASSERT(io->table == &mesh_table && count <= RRCP_MESH_PEERS_MAX);
-    for (int i = 0; i < count; i++)
+    for (int i = 0; i < count; i++) {
         mesh->peers[i].length = udp_address_use(&group[i], &mesh->peers[i].to);
+        mesh->peers[i].places = places ? places[i] : 0;
+    }
     mesh->peer_count = count;
     mesh->rest.bytes = NULL; /* to some a packet may go twice */
 }

@@ -45,7 +45,7 @@ int udp_run_length(const struct udp_path *path, const struct net_packet *first, 
         return 1;
     while (run < left && run < SEGMENTS_MAX && first[run].length <= first->length &&
            bytes + first[run].length <= SEGMENT_BYTES_MAX && first[run].path == first->path &&
-           same_target(first, &first[run])) {
+           same_target(first, &first[run]) && first[run].skipped == first->skipped) {
         bytes += first[run].length;
         run++;
         if (first[run - 1].length < first->length)

@@ -265,7 +265,8 @@ bool rrcp_auth_meet(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
 int rrcp_auth_replay(struct rrcp *r, struct rrcp_peer *peer, const struct packet_view *view)
 {
     bool is_unicast = view->type == PACKET_UDATA || view->type == PACKET_UACK ||
-                      view->type == PACKET_NAK || view->type == PACKET_STATUS;
+                      view->type == PACKET_NAK || view->type == PACKET_STATUS ||
+                      view->type == PACKET_SKIP;
     int drop = -1;
 
     r->is_fresh_arrival = true;

@@ -14,6 +14,8 @@
 #include "peers.h"
 #include "receive.h"
 #include "sender.h"
+#include "skip.h"
+#include "unicast_sender.h"
 
 /*
  * A node never answers a beacon directly; it answers a challenge by a beacon of its own. After the
@@ -55,7 +57,8 @@ static uint16_t beacon_state(const struct rrcp *r)
     return (uint16_t)((r->pool.is_over ? BEACON_STATE_OVER : 0) |
                       (s->stop_reason ? BEACON_STATE_LEAVING : 0) |
                       (s->send_next == s->first_seq ? BEACON_STATE_NO_DATA : 0) |
-                      (r->config.flow_control == RRCP_FLOW_CONTROL_MIN ? BEACON_STATE_FLOW : 0));
+                      (r->config.flow_control == RRCP_FLOW_CONTROL_MIN ? BEACON_STATE_FLOW : 0) |
+                      (r->interest ? BEACON_STATE_FILTERS : 0));
 }
 
 /* Fills the beacon up to the packet limit: a path that cannot carry the limit then loses it. */
@@ -79,13 +82,15 @@ static uint32_t pad(const struct rrcp *r, struct packet_beacon *p, uint32_t pos)
     return pos;
 }
 
-/* Writes a beacon without TLVs. Returns its length. */
+/* Writes a beacon without TLVs. Returns its length. What the peers were not sent leaves before it.
+ */
 static uint32_t fill_beacon(struct rrcp *r, struct packet_beacon *p, uint64_t interval_ns)
 {
     struct rrcp_sender *s = &r->sender;
     size_t name = strlen(r->node);
     uint32_t pos = PACKET_BEACON_BYTES + (uint32_t)((name + 3) & ~3u);
 
+    rrcp_skip_flush(r);
     md_put_be64(p->next_seq, s->send_next);
     md_put_be64(p->trail, s->trail);
     md_put_be64(p->start_ms, r->config.start_ms);
@@ -222,6 +227,7 @@ static void send_bye(struct rrcp *r)
         s->bye_due_ns = RRCP_NEVER;
         return;
     }
+    rrcp_skip_flush(r);
     p = rrcp_control_make(r, PACKET_BYE, &buffer);
     if (p) {
         md_put_be64(p->next_seq, s->send_next);
@@ -329,8 +335,11 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         if (peer->state != PEER_LIVE)
             return;
     }
-    if (!rrcp_mesh_shows_life(r, view))
+    if (!rrcp_mesh_shows_life(r, view)) {
+        peer->is_interest_told = false; /* it may have lost us, and what we told it */
         return;
+    }
+    (void)rrcp_unicast_tell_interest(r, peer);
     rrcp_receive_announce(r, peer, next);
     rrcp_receive_trail(r, peer, trail);
     rrcp_mesh_learn(r, view);

@@ -5,6 +5,7 @@
 #include "base/siphash.h"
 #include "budget.h"
 #include "common.h"
+#include "interest.h"
 #include "peer_table.h"
 #include "window.h"
 /*
@@ -451,7 +452,7 @@ static const char *check_memory(const struct rrcp *r, struct tally *t)
     t->memory_bytes += r->sealed ? (size_t)r->handed_max * r->pool.stride : 0;
     t->memory_bytes += (r->sender.slot_mask + 1) * sizeof(*r->sender.slots);
     t->memory_bytes += r->peer_slots * sizeof(struct rrcp_peer *) + r->config.peers_max * tables;
-    t->memory_bytes += (r->hash_mask + 1) * sizeof(*r->hash);
+    t->memory_bytes += (r->hash_mask + 1) * sizeof(*r->hash) + rrcp_interest_bytes(r);
     t->memory_bytes += (r->item_mask + 1) * sizeof(*r->items);
     t->memory_bytes += r->handed_max * (sizeof(*r->handed) + sizeof(*r->handed_to));
     REQUIRE(t->memory_bytes == r->counters.memory_bytes);
@@ -480,6 +481,32 @@ static const char *check_mesh(const struct rrcp *r)
     return NULL;
 }
 
+/* Each live peer has a bit of its own; whoever waits for a SKIP has a timer. */
+static const char *check_interest(const struct rrcp *r)
+{
+    const struct rrcp_interest *i = r->interest;
+    uint64_t places = 0;
+
+    if (!i)
+        return NULL;
+    for (uint32_t n = 0; n < r->live_count; n++) {
+        const struct rrcp_peer *peer = r->peers[r->live[n]];
+
+        REQUIRE(peer->place > 0 && !(places >> (peer->place - 1) & 1));
+        REQUIRE(i->peers[peer->place - 1].session == peer->session);
+        places |= 1ull << (peer->place - 1);
+    }
+    REQUIRE(places == i->live && !(i->filtered & ~i->live) && !(i->pending & ~i->live));
+    REQUIRE(i->used < INTEREST_SLOTS);
+    for (int place = 0; place < RRCP_MESH_PEERS_MAX; place++) {
+        REQUIRE(i->peers[place].count == 0 || i->filtered >> place & 1);
+        REQUIRE(!(i->pending >> place & 1) || i->due_ns <= i->peers[place].due_ns);
+        REQUIRE((i->pending >> place & 1) ==
+                (i->peers[place].run_count > 0 && i->live >> place & 1));
+    }
+    return NULL;
+}
+
 const char *rrcp_check(const struct rrcp *r)
 {
     struct tally t = { 0 };
@@ -489,6 +516,7 @@ const char *rrcp_check(const struct rrcp *r)
     REQUIRE_ALL(check_users(r));
     REQUIRE_ALL(check_peers(r, &t));
     REQUIRE_ALL(check_mesh(r));
+    REQUIRE_ALL(check_interest(r));
     if (r->self_unicast)
         REQUIRE_ALL(check_queue(&t, r->self_unicast));
     REQUIRE_ALL(check_items(r, &t));

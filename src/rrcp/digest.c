@@ -112,6 +112,7 @@ static void add_peer(struct digest *d, const struct rrcp_peer *peer)
         }
     add(d, peer->data_counter[0]);
     add(d, peer->data_counter[1]);
+    add(d, flags(peer->is_interest_told, peer->had_interest, false));
     add_window(d, &peer->window);
     if (peer->unicast)
         add_unicast(d, peer->unicast);
@@ -159,6 +160,12 @@ uint64_t rrcp_digest(const struct rrcp *r)
     for (uint32_t i = 0; i < r->mesh.count; i++) {
         add_bytes(&d, r->mesh.entries[i].address.bytes, r->mesh.entries[i].address.length);
         add(&d, r->mesh.entries[i].session);
+    }
+    if (r->interest) {
+        add(&d, r->interest->filtered);
+        add(&d, r->interest->pending);
+        add(&d, r->interest->used);
+        add(&d, r->interest->version);
     }
     add(&d, r->assembly_bytes);
     add(&d, r->unicast_bytes);

@@ -13,6 +13,7 @@
 #include "config.h"
 #include "deliver.h"
 #include "doubt.h"
+#include "interest.h"
 #include "mesh.h"
 #include "output.h"
 #include "peer_table.h"
@@ -22,6 +23,7 @@
 #include "repair.h"
 #include "request.h"
 #include "sender.h"
+#include "skip.h"
 #include "status.h"
 #include "unicast.h"
 #include "unicast_receiver.h"
@@ -41,6 +43,8 @@ static int parts_init(struct rrcp *r)
 
     if (!err)
         err = rrcp_sender_init(r);
+    if (!err)
+        err = rrcp_interest_init(r);
     if (!err)
         err = rrcp_peers_init(r);
     if (!err)
@@ -129,6 +133,7 @@ void rrcp_destroy(struct rrcp *r)
     rrcp_auth_fini(r);
     rrcp_peers_fini(r);
     rrcp_deliver_fini(r);
+    rrcp_interest_fini(r);
     rrcp_sender_fini(r);
     rrcp_pool_fini(r);
     rrcp_output_fini(r);
@@ -314,6 +319,13 @@ static void dispatch(struct rrcp *r, struct rrcp_peer *peer, const struct packet
         break;
     case PACKET_HSM:
         r->counters.hsm_rcvd++;
+        break;
+    case PACKET_SKIP:
+        if (r->is_fresh_arrival) {
+            peer->echo_tx_time = view->tx_time;
+            peer->echo_ns = r->now_ns;
+        }
+        rrcp_skip_input(r, peer, view);
         break;
     }
 }
@@ -504,6 +516,30 @@ uint64_t rrcp_deadline(const struct rrcp *r)
     due_ns = rrcp_min(due_ns, rrcp_sender_deadline(r));
     due_ns = rrcp_min(due_ns, rrcp_beacon_deadline(r));
     return rrcp_min(due_ns, rrcp_repair_deadline(r));
+}
+
+/* ---- interest ----------------------------------------------------------------------------- */
+
+void rrcp_interest_set(struct rrcp *r, uint64_t now_ns, const uint32_t topics[], uint32_t count)
+{
+    struct rrcp_interest *i = r->interest;
+    bool is_all = !topics || count > RRCP_INTEREST_MAX;
+
+    r->now_ns = now_ns;
+    if (is_all)
+        count = 0;
+    if (!i || (is_all == i->is_all && count == i->count &&
+               (count == 0 || memcmp(topics, i->topics, count * sizeof(*topics)) == 0)))
+        return;
+    i->is_all = is_all;
+    i->count = count;
+    if (count > 0)
+        memcpy(i->topics, topics, count * sizeof(*topics));
+    i->version++;
+    for (uint32_t p = 0; p < r->live_count; p++) {
+        r->peers[r->live[p]]->is_interest_told = false;
+        (void)rrcp_unicast_tell_interest(r, r->peers[r->live[p]]);
+    }
 }
 
 /* ---- submit ------------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #include "common.h"
 #include "deliver.h"
+#include "interest.h"
 #include "peers.h"
 #include "pool.h"
 #include "unicast_sender.h"
@@ -41,11 +42,20 @@ static void fill_message(const struct rrcp_item *item, const struct packet_chunk
     }
 }
 
+/* A peer's interest is for the engine, in its place among their messages. */
+static bool is_interest(const struct rrcp_item *item, const struct packet_chunk *chunk)
+{
+    return __builtin_expect(chunk->topic == RRCP_TOPIC_USER_DOWN, 0) && chunk->source_port == 0 &&
+           item->stream == STREAM_UNICAST && item->peer != PEER_SELF;
+}
+
 /* No memory for a message of several packets: the user gets a gap instead. */
 static void fill_refused(struct rrcp *r, const struct rrcp_item *item, struct backbone_event *out)
 {
     r->counters.assembly_refused++;
     r->counters.packets_lost[BACKBONE_GAP_POOL]++;
+    if (item->stream == STREAM_UNICAST && item->peer != PEER_SELF)
+        rrcp_interest_doubt(r, r->peers[item->peer]); /* perhaps that was it */
     *out = (struct backbone_event){
         .type = BACKBONE_GAP,
         .flags = item->stream == STREAM_UNICAST ? BACKBONE_FLAG_UNICAST : 0,
@@ -87,6 +97,10 @@ static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
         fill_refused(r, item, out);
         return true;
     }
+    if (is_interest(item, chunk)) {
+        rrcp_interest_input(r, r->peers[item->peer], a->bytes, a->total);
+        return false;
+    }
     fill_message(item, chunk, a->bytes, a->total, out);
     return true;
 }
@@ -107,9 +121,12 @@ static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct back
         rrcp_chunk_next(item->bytes, &r->walk_pos, chunk);
         if ((chunk->flags & CHUNK_DIRECTED) && chunk->session != r->session)
             continue;
-        if ((chunk->flags & (CHUNK_BEGIN | CHUNK_END)) == (CHUNK_BEGIN | CHUNK_END))
-            fill_message(item, chunk, chunk->bytes, chunk->length, &out[n++]);
-        else if (take_piece(r, item, chunk, &out[n])) {
+        if ((chunk->flags & (CHUNK_BEGIN | CHUNK_END)) == (CHUNK_BEGIN | CHUNK_END)) {
+            if (is_interest(item, chunk))
+                rrcp_interest_input(r, r->peers[item->peer], chunk->bytes, chunk->length);
+            else
+                fill_message(item, chunk, chunk->bytes, chunk->length, &out[n++]);
+        } else if (take_piece(r, item, chunk, &out[n])) {
             n++;
             *is_lent = true;
         }
@@ -136,6 +153,8 @@ static void fill_event(struct rrcp *r, const struct rrcp_item *item, struct back
     };
     if (item->kind == BACKBONE_GAP && item->peer != PEER_SELF)
         r->peers[item->peer]->assembly[item->stream].is_open = false;
+    if (item->is_theirs)
+        rrcp_interest_doubt(r, r->peers[item->peer]);
 }
 
 /* The previous call's events are no longer in use: releases the packets and the peer. */

@@ -353,18 +353,22 @@ uint32_t rrcp_group_version(const struct rrcp *r)
     return r->mesh.version;
 }
 
-int rrcp_group(const struct rrcp *r, struct rrcp_address out[], int max)
+int rrcp_group(const struct rrcp *r, struct rrcp_address out[], uint64_t places[], int max)
 {
     int count = 0;
 
     for (uint32_t i = 0; i < r->live_count && count < max; i++) {
-        const struct rrcp_address *address = &r->peers[r->live[i]]->address[0];
+        const struct rrcp_peer *peer = r->peers[r->live[i]];
+        const struct rrcp_address *address = &peer->address[0];
         int same = 0;
 
         while (same < count && !is_same(&out[same], address))
             same++;
-        if (same == count)
+        if (same == count) {
+            places[count] = 0;
             out[count++] = *address;
+        }
+        places[same] |= peer->place ? 1ull << (peer->place - 1) : 0;
     }
     return count;
 }

@@ -11,6 +11,7 @@
 #include "base/writer.h"
 #include "beacon.h"
 #include "common.h"
+#include "interest.h"
 #include "pool.h"
 #include "repair.h"
 #include "sender.h"
@@ -136,6 +137,9 @@ static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
     uint32_t copy = r->config.path_count > 1 ? take_copy(r, buffer) : RRCP_BUFFER_NONE;
     int n = emit(r, out, buffer, 0, NULL);
 
+    if (n > 0 && out->type == PACKET_DATA)
+        out->skipped = rrcp_interest_skipped(
+            r, md_be64(((struct packet_data *)rrcp_pool_header(r, buffer))->seq));
     if (copy != RRCP_BUFFER_NONE)
         n += emit(r, &out[n], copy, 1, NULL);
     return n;
@@ -191,6 +195,8 @@ static int output_one(struct rrcp *r, struct rrcp_packet *out, bool *has_data)
     if (buffer == RRCP_BUFFER_NONE) {
         buffer = rrcp_sender_output(r);
         *has_data |= buffer != RRCP_BUFFER_NONE;
+        if (buffer == RRCP_BUFFER_NONE && r->control_count > 0)
+            return control_output(r, out);
     }
     return buffer == RRCP_BUFFER_NONE ? 0 : emit_to(r, out, buffer, to);
 }

@@ -47,6 +47,8 @@ static uint32_t body_bytes_min(uint8_t type)
         return PACKET_STATUS_BYTES;
     case PACKET_HSM:
         return PACKET_HSM_BYTES;
+    case PACKET_SKIP:
+        return PACKET_SKIP_BYTES;
     }
     return UINT32_MAX;
 }
@@ -142,6 +144,8 @@ static int body_check(const struct packet_view *v)
         return ranges_check(v->nak->list, md_be16(v->nak->ranges), v->end - PACKET_NAK_BYTES);
     case PACKET_NCF:
         return ranges_check(v->ncf->list, md_be16(v->ncf->ranges), v->end - PACKET_NCF_BYTES);
+    case PACKET_SKIP:
+        return ranges_check(v->skip->list, md_be16(v->skip->ranges), v->end - PACKET_SKIP_BYTES);
     case PACKET_BEACON:
         return beacon_check(v);
     case PACKET_HSM:
@@ -168,6 +172,7 @@ uint32_t rrcp_packet_clear(uint8_t type, uint32_t length)
     case PACKET_UACK:
     case PACKET_NAK:
     case PACKET_STATUS:
+    case PACKET_SKIP:
         return PACKET_HEADER_BYTES + 8;
     case PACKET_UDATA:
         return PACKET_HEADER_BYTES + 16;
@@ -208,7 +213,7 @@ int rrcp_packet_head(const struct packet_rules *rules, const uint8_t *bytes, siz
         return RRCP_DROP_VERSION;
     if (md_be32(h->network_id) != rules->network_id)
         return RRCP_DROP_NETWORK;
-    if (h->type < PACKET_DATA || h->type > PACKET_HSM)
+    if (h->type < PACKET_DATA || h->type > PACKET_SKIP)
         return RRCP_DROP_TYPE;
 
     *out = (struct packet_view){

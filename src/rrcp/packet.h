@@ -28,6 +28,7 @@
 #define PACKET_SOLICIT_BYTES 148
 #define PACKET_STATUS_BYTES  68
 #define PACKET_HSM_BYTES     26
+#define PACKET_SKIP_BYTES    48
 #define PACKET_RANGES_MAX    64
 #define PACKET_PASS_BYTES    8
 #define PACKET_RANGE_TOTAL   65536
@@ -43,6 +44,7 @@ enum packet_type {
     PACKET_SOLICIT = 8,
     PACKET_STATUS = 9,
     PACKET_HSM = 10,
+    PACKET_SKIP = 11,
 };
 
 #define PACKET_FLAG_RETRANS  0x01
@@ -54,6 +56,7 @@ enum packet_type {
 #define BEACON_STATE_NO_DATA 4
 #define BEACON_STATE_FLOW    8
 #define BEACON_STATE_PROBE   16
+#define BEACON_STATE_FILTERS 32
 
 #define BEACON_TLV_PADDING   4
 #define BEACON_TLV_ECHO      5
@@ -206,6 +209,27 @@ struct packet_hsm {
     } list[];
 };
 
+struct packet_skip {
+    struct packet_header header;
+    uint8_t target[8]; /* session of the receiver */
+    uint8_t base[8];
+    uint8_t version[4]; /* of the receiver's interest */
+    uint8_t ranges[2];
+    uint8_t zeros[2];
+    struct packet_range list[];
+};
+
+/* A message of the unicast stream, to the reserved topic from port 0. */
+struct packet_interest {
+    uint8_t kind;
+    uint8_t is_all;
+    uint8_t count[2];
+    uint8_t version[4];
+    uint8_t topics[][4];
+};
+
+#define INTEREST_KIND 1
+
 struct packet_trailer {
     uint8_t key_id;
     uint8_t algorithm;
@@ -227,6 +251,7 @@ PACKET_SIZE(bye, PACKET_BYE_BYTES);
 PACKET_SIZE(solicit, PACKET_SOLICIT_BYTES);
 PACKET_SIZE(status, PACKET_STATUS_BYTES);
 PACKET_SIZE(hsm, PACKET_HSM_BYTES);
+PACKET_SIZE(skip, PACKET_SKIP_BYTES);
 PACKET_SIZE(trailer, PACKET_TRAILER_BYTES);
 
 /* u16 payload length - u8 flags - u8 0 - unless SAME: u32 topic, u16 source port, u16 destination
@@ -258,6 +283,7 @@ struct packet_view {
         const struct packet_solicit *solicit;
         const struct packet_status *status;
         const struct packet_hsm *hsm;
+        const struct packet_skip *skip;
     };
     uint32_t end; /* without the trailer */
     uint8_t type;

@@ -12,6 +12,7 @@
 #include "challenge.h"
 #include "common.h"
 #include "deliver.h"
+#include "interest.h"
 #include "mesh.h"
 #include "peer_table.h"
 #include "receive.h"
@@ -242,6 +243,7 @@ struct rrcp_peer *rrcp_peer_meet(struct rrcp *r, const struct packet_view *view,
     take_name(r, peer, view);
     if (t)
         resume(r, peer, t);
+    rrcp_interest_met(r, peer);
     rrcp_mesh_met(r, peer);
     rrcp_peer_arm(r, peer);
     return peer;
@@ -258,6 +260,7 @@ void rrcp_peer_lose(struct rrcp *r, struct rrcp_peer *peer, enum backbone_down_r
     item = rrcp_deliver_add(r, BACKBONE_PEER_DOWN, peer->index, peer->session);
     item->reason = reason;
     rrcp_peer_remove(r, peer);
+    rrcp_interest_lost(r, peer);
     rrcp_mesh_lost(r, peer);
     rrcp_receive_close(r, peer);
     rrcp_unicast_close(r, peer);

@@ -70,6 +70,7 @@ struct rrcp_budget {
 struct rrcp_item {
     uint16_t kind;
     uint8_t stream;
+    bool is_theirs; /* GAP of a unicast stream: the peer's, not ours */
     uint16_t port;
     uint32_t peer;   /* index, or PEER_SELF; the peer keeps its memory until the user takes its
                         PEER_DOWN */
@@ -225,6 +226,9 @@ struct rrcp_peer {
     uint64_t unicast_incarnation; /* first one to use: after those of before its death */
     uint64_t unicast_rx_next;
     uint64_t unicast_rx_incarnation;
+    bool is_interest_told; /* what our users want now is in its stream */
+    bool had_interest;     /* it was told of an interest in less than everything */
+    uint8_t place;         /* mesh: its bit, + 1; 0: none */
 
     /* its data, for our STATUS */
     bool has_data;   /* data arrived since our last STATUS */
@@ -292,7 +296,8 @@ struct open_packet {
     uint16_t chunks;
     uint16_t first_begin;
     bool can_same;
-    bool is_looped; /* a local user gets it too */
+    bool is_looped;  /* a local user gets it too */
+    uint64_t wanted; /* mesh: peers that want a message in it */
     uint16_t last_source;
     uint16_t last_destination;
     uint32_t last_topic;
@@ -435,6 +440,44 @@ struct rrcp_mesh {
     struct rrcp_address refused_from, refused_self; /* the last session that was not admitted */
 };
 
+/* ---- interest ----------------------------------------------------------------------------- */
+
+#define INTEREST_SLOTS 32768 /* at most half of them are in use */
+
+/* Of one live peer. Its bit stands for it in every set of peers. */
+struct interest_peer {
+    uint64_t session;
+    uint64_t since;     /* packets before it were sent, or not, to another peer with the same bit */
+    uint64_t run_first; /* packets that it was not sent and was not told of yet */
+    uint64_t due_ns;    /* when it is to be told; RRCP_NEVER */
+    uint32_t run_count;
+    uint32_t version; /* of its interest */
+    uint32_t count;
+    uint32_t topics[RRCP_INTEREST_MAX];
+};
+
+struct interest_topic {
+    uint32_t topic;
+    bool is_used;
+    uint64_t peers; /* that want it */
+};
+
+struct rrcp_interest {
+    uint64_t live;     /* peers */
+    uint64_t filtered; /* those that do not want everything */
+    uint64_t pending;  /* those with a run */
+    uint64_t due_ns;
+    uint32_t used; /* slots of the table */
+    bool is_all;   /* our own users want everything */
+    uint32_t version;
+    uint32_t count;
+    uint32_t topics[RRCP_INTEREST_MAX];
+    struct interest_peer peers[RRCP_MESH_PEERS_MAX];
+    struct interest_topic table[INTEREST_SLOTS];
+    uint64_t skipped[]; /* by sequence number, like the window of sent packets and for longer: the
+                           peers that the packet was not sent to */
+};
+
 struct user_slot {
     uint16_t port; /* 0: free */
     bool receives;
@@ -483,6 +526,7 @@ struct rrcp {
     struct rrcp_budget creation_budget;
     struct rrcp_strangers strangers;
     struct rrcp_mesh mesh;
+    struct rrcp_interest *interest; /* NULL but in a mesh */
     uint32_t window_count;
     struct rrcp_unicast *unicast_ready; /* streams with something to pack or send */
     struct rrcp_unicast *unicast_ready_tail;

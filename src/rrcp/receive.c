@@ -69,15 +69,17 @@ void rrcp_receive_gap(struct rrcp *r, struct rrcp_peer *peer)
 
 /* ---- delivery ----------------------------------------------------------------------------- */
 
-/* Delivers the packet at `next`, which is here. */
+/* Delivers the packet at `next`, which is here; of one that was skipped there is nothing. */
 static void deliver_next(struct rrcp *r, struct rrcp_peer *peer)
 {
     struct rrcp_window *w = &peer->window;
     uint32_t buffer = rrcp_window_slot(w, w->next)->buffer;
 
     rrcp_receive_gap(r, peer);
-    rrcp_deliver_packet(r, peer->index, peer->session, STREAM_MULTICAST, rrcp_pool_bytes(r, buffer),
-                        rrcp_pool_buffer(r, buffer)->length, w->next, buffer);
+    if (rrcp_window_slot(w, w->next)->state == SLOT_HAVE)
+        rrcp_deliver_packet(r, peer->index, peer->session, STREAM_MULTICAST,
+                            rrcp_pool_bytes(r, buffer), rrcp_pool_buffer(r, buffer)->length,
+                            w->next, buffer);
     rrcp_window_set(w, w->next, SLOT_EMPTY);
     w->next++;
 }
@@ -403,4 +405,47 @@ void rrcp_receive_data(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         keep(r, peer, view, seq);
         rrcp_receive_drain(r, peer);
     }
+}
+
+/* ---- skipped ------------------------------------------------------------------------------ */
+
+static void mark_skipped(struct rrcp *r, struct rrcp_window *w, uint64_t first, uint64_t end)
+{
+    for (uint64_t seq = first; seq < end; seq++) {
+        if (seq > w->highest)
+            *rrcp_window_slot(w, seq) = (struct rrcp_slot){ .state = SLOT_EMPTY };
+        else if (!rrcp_slot_is_missing(rrcp_window_slot(w, seq)->state) &&
+                 rrcp_window_slot(w, seq)->state != SLOT_LOST)
+            continue;
+        rrcp_window_set(w, seq, SLOT_SKIPPED);
+    }
+    if (w->highest < end - 1)
+        w->highest = end - 1;
+    w->used_ns = r->now_ns;
+}
+
+void rrcp_receive_skip(struct rrcp *r, struct rrcp_peer *peer, uint64_t first, uint64_t end)
+{
+    struct rrcp_window *w = &peer->window;
+
+    if (first < w->next)
+        first = w->next;
+    if (first >= end)
+        return;
+    if (end > w->highest + 1 && !may_claim(r, w, end)) {
+        rrcp_drop(r, RRCP_DROP_JUMP);
+        rrcp_doubt_raise(r, peer, DOUBT_BEYOND);
+        return;
+    }
+    r->counters.skipped_rcvd += end - first;
+    if (first > w->highest + 1)
+        reach(r, peer, first);
+    if (w->next > w->highest) { /* in order: no slot is needed */
+        rrcp_receive_gap(r, peer);
+        w->next = end;
+        w->highest = end - 1;
+        return;
+    }
+    mark_skipped(r, w, first, end);
+    rrcp_receive_drain(r, peer);
 }

@@ -20,6 +20,9 @@ void rrcp_receive_below_tick(struct rrcp *r, struct rrcp_peer *peer);
 /* The sender no longer holds packets below `trail`: gives up those missing. */
 void rrcp_receive_trail(struct rrcp *r, struct rrcp_peer *peer, uint64_t trail);
 /* Delivers all packets that are in order. */
+/* The sender says that it did not send us `first` to before `end`, since nothing in them is for us.
+ */
+void rrcp_receive_skip(struct rrcp *r, struct rrcp_peer *peer, uint64_t first, uint64_t end);
 void rrcp_receive_drain(struct rrcp *r, struct rrcp_peer *peer);
 /* Delivers all packets that are here, with gaps between. No packet is missing afterwards. */
 void rrcp_receive_finish(struct rrcp *r, struct rrcp_peer *peer, enum backbone_gap_reason reason);

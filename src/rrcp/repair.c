@@ -13,6 +13,7 @@
 #include "pool.h"
 #include "ranges.h"
 #include "sender.h"
+#include "skip.h"
 
 #define NAK_RATE       4000 /* packets/s in all */
 #define NAK_BURST      400
@@ -78,6 +79,7 @@ struct answers {
     struct answer not_held;
     struct answer busy;
     struct answer busy_peer;
+    struct range_builder skipped;
 };
 
 /* Answers NOT_HELD to all, once for all receivers that ask within NOT_HELD_NS; in a mesh to who
@@ -246,6 +248,16 @@ static void consider(struct rrcp *r, struct rrcp_peer *peer, struct answers *a, 
         answer_add(r, &a->coming, seq, 0);
 }
 
+/* It was told so before, and that was lost. */
+static void skip(struct rrcp *r, const struct rrcp_peer *peer, struct answers *a, uint64_t seq)
+{
+    if (a->skipped.count > 0 && rrcp_ranges_add(&a->skipped, seq, 1))
+        return;
+    rrcp_skip_answer(r, peer, &a->skipped);
+    a->skipped.base = seq;
+    rrcp_ranges_add(&a->skipped, seq, 1);
+}
+
 static void consider_range(struct rrcp *r, struct rrcp_peer *peer, struct answers *a,
                            uint64_t first, uint64_t count, uint32_t attempt)
 {
@@ -263,7 +275,9 @@ static void consider_range(struct rrcp *r, struct rrcp_peer *peer, struct answer
         return;
     }
     for (uint64_t seq = first; seq < end; seq++) {
-        if (seq < s->trail)
+        if (rrcp_skip_was(r, peer, seq))
+            skip(r, peer, a, seq);
+        else if (seq < s->trail)
             refuse(r, a, seq);
         else
             consider(r, peer, a, seq, attempt);
@@ -305,6 +319,7 @@ void rrcp_nak_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet_
         }
         consider_range(r, peer, &a, first, md_be32(view->nak->list[i].count), attempt);
     }
+    rrcp_skip_answer(r, peer, &a.skipped);
     send_answer(r, &a.coming);
     send_answer(r, &a.not_held);
     send_answer(r, &a.busy);

@@ -10,7 +10,9 @@
 #include "budget.h"
 #include "common.h"
 #include "deliver.h"
+#include "interest.h"
 #include "pool.h"
+#include "skip.h"
 #include "status.h"
 
 /*
@@ -128,6 +130,7 @@ void rrcp_sender_close_packet(struct rrcp *r)
     md_put_be16(p->first_begin, open->first_begin);
     rrcp_pool_buffer(r, open->buffer)->length = (uint16_t)open->pos;
     s->slots[s->next_seq & s->slot_mask] = (struct sent_slot){ .buffer = open->buffer };
+    rrcp_interest_close(r, s->next_seq, open->wanted);
     if (open->is_looped) {
         rrcp_pool_hold(r, open->buffer);
         rrcp_deliver_packet(r, PEER_SELF, r->session, STREAM_MULTICAST, open->bytes, open->pos,
@@ -174,6 +177,7 @@ static void put_message(struct rrcp *r, uint16_t port, const struct rrcp_msg *ms
     struct open_packet *open = &r->sender.open;
     uint8_t directed = msg->session ? CHUNK_DIRECTED : 0;
     uint32_t header = msg->session ? 20 : 12; /* at most: without SAME */
+    uint64_t wanted = rrcp_interest_wanted(r, msg);
     uint32_t offset = 0;
     uint8_t begin = CHUNK_BEGIN;
 
@@ -188,6 +192,7 @@ static void put_message(struct rrcp *r, uint16_t port, const struct rrcp_msg *ms
         if (open->buffer == RRCP_BUFFER_NONE)
             open_packet(r);
         open->is_looped |= is_looped;
+        open->wanted |= wanted;
 
         uint32_t left = msg->length - offset;
         uint32_t room = open->end - open->pos - header;
@@ -200,6 +205,7 @@ static void put_message(struct rrcp *r, uint16_t port, const struct rrcp_msg *ms
         put_chunk(r, port, msg, directed | begin, offset, room);
         offset += room;
         begin = 0;
+        wanted = open->wanted; /* who gets its beginning, with other messages, gets all of it */
         rrcp_sender_close_packet(r);
     } while (true);
 
@@ -290,6 +296,8 @@ uint32_t rrcp_sender_output(struct rrcp *r)
     if (s->rate > 0 && rrcp_budget_wait(&s->data_budget, r->now_ns) > 0)
         return RRCP_BUFFER_NONE;
 
+    if (!rrcp_skip_output(r, s->send_next))
+        return RRCP_BUFFER_NONE; /* SKIPs go first */
     struct sent_slot *slot = &s->slots[s->send_next & s->slot_mask];
 
     if (s->rate > 0)
@@ -306,12 +314,13 @@ void rrcp_sender_tick(struct rrcp *r)
 {
     expire(r);
     rrcp_rate_tick(r);
+    rrcp_skip_tick(r);
 }
 
 uint64_t rrcp_sender_deadline(const struct rrcp *r)
 {
     const struct rrcp_sender *s = &r->sender;
-    uint64_t due_ns = RRCP_NEVER;
+    uint64_t due_ns = rrcp_skip_deadline(r);
 
     if (s->trail < s->send_next) {
         uint64_t age_ns = r->pool.is_over ? OVER_AGE_NS : r->config.hold_ns + 10 * RRCP_MS;

@@ -65,11 +65,12 @@ void rrcp_unicast_ready_remove(struct rrcp *r, struct rrcp_unicast *u)
     u->is_ready = false;
 }
 
-void rrcp_unicast_tell_reset(struct rrcp *r, struct rrcp_peer *peer)
+void rrcp_unicast_tell_reset(struct rrcp *r, struct rrcp_peer *peer, bool is_theirs)
 {
     struct rrcp_item *item = rrcp_deliver_add(r, BACKBONE_GAP, peer->index, peer->session);
 
     item->stream = STREAM_UNICAST;
+    item->is_theirs = is_theirs;
     item->reason = BACKBONE_GAP_UNICAST_RESET;
     r->counters.unicast_resets++;
 }

@@ -18,7 +18,8 @@ void rrcp_unicast_ready_remove(struct rrcp *r, struct rrcp_unicast *u);
 /* Drops the packets that wait for an earlier one. */
 void rrcp_unicast_drop_received(struct rrcp *r, struct rrcp_unicast *u);
 /* Queues GAP(UNICAST_RESET): the stream began anew, messages may be lost. */
-void rrcp_unicast_tell_reset(struct rrcp *r, struct rrcp_peer *peer);
+/* `is_theirs`: the stream of the peer, not ours. */
+void rrcp_unicast_tell_reset(struct rrcp *r, struct rrcp_peer *peer, bool is_theirs);
 
 static inline struct unicast_sent *rrcp_unicast_slot(struct rrcp_unicast *u, uint64_t useq)
 {

@@ -64,7 +64,7 @@ static bool is_expected(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unic
         return false;
     }
     if (u->is_receiving || incarnation != 0)
-        rrcp_unicast_tell_reset(r, peer);
+        rrcp_unicast_tell_reset(r, peer, true);
     rrcp_unicast_drop_received(r, u);
     u->is_receiving = true;
     u->rx_incarnation = incarnation;

@@ -7,6 +7,7 @@
 #include "base/writer.h"
 #include "common.h"
 #include "deliver.h"
+#include "interest.h"
 #include "peer_table.h"
 #include "pool.h"
 #include "status.h"
@@ -37,14 +38,46 @@ static void tell_dropped(struct rrcp *r, uint16_t port, uint64_t session)
     r->counters.unicast_dropped++;
 }
 
+/* False: no room. */
+static bool enqueue(struct rrcp *r, struct rrcp_peer *peer, const struct unicast_record *record,
+                    const uint8_t *bytes)
+{
+    uint64_t size = sizeof(*record) + record->length;
+    struct rrcp_unicast *u = rrcp_unicast_open(r, peer);
+
+    if (!u || u->queue_messages >= QUEUE_MESSAGES ||
+        u->queue_bytes + size > r->config.unicast_queue_max ||
+        r->unicast_bytes + size > r->config.unicast_bytes_max ||
+        !rrcp_unicast_enqueue(r, u, record, bytes))
+        return false;
+    rrcp_unicast_ready_add(r, u);
+    return true;
+}
+
+bool rrcp_unicast_tell_interest(struct rrcp *r, struct rrcp_peer *peer)
+{
+    uint8_t bytes[INTEREST_BYTES_MAX];
+    struct unicast_record record = { .topic = RRCP_TOPIC_USER_DOWN };
+
+    if (!r->interest || peer->is_interest_told || !(peer->beacon_state & BEACON_STATE_FILTERS))
+        return true;
+    if (!r->interest->is_all || peer->had_interest) {
+        record.length = rrcp_interest_write(r, bytes);
+        if (!enqueue(r, peer, &record, bytes))
+            return false;
+        r->counters.interests_sent++;
+        peer->had_interest = true;
+    }
+    peer->is_interest_told = true;
+    return true;
+}
+
 int rrcp_unicast_submit(struct rrcp *r, uint16_t port, const struct rrcp_msg *msg)
 {
     struct rrcp_peer *peer = NULL;
     struct unicast_record record = {
         .length = msg->length, .topic = msg->topic, .source = port, .destination = msg->port
     };
-    uint64_t bytes = sizeof(record) + msg->length;
-    struct rrcp_unicast *u;
 
     if (msg->session != r->session) {
         peer = rrcp_peer_find(r, msg->session);
@@ -55,16 +88,12 @@ int rrcp_unicast_submit(struct rrcp *r, uint16_t port, const struct rrcp_msg *ms
     }
     if (r->item_tail - r->item_head > r->item_mask / 2)
         return MD_ERR_FULL;
-    u = rrcp_unicast_open(r, peer);
-    if (!u || u->queue_messages >= QUEUE_MESSAGES ||
-        u->queue_bytes + bytes > r->config.unicast_queue_max ||
-        r->unicast_bytes + bytes > r->config.unicast_bytes_max ||
-        !rrcp_unicast_enqueue(r, u, &record, msg->bytes)) {
+    /* The answer must not be left out: what our users want goes before the question. */
+    if ((peer && !rrcp_unicast_tell_interest(r, peer)) || !enqueue(r, peer, &record, msg->bytes)) {
         tell_dropped(r, port, msg->session);
         return MD_OK;
     }
     r->counters.msgs_sent++;
-    rrcp_unicast_ready_add(r, u);
     return MD_OK;
 }
 
@@ -207,6 +236,15 @@ static void drop_sent(struct rrcp *r, struct rrcp_unicast *u)
     u->resend_due_ns = RRCP_NEVER;
 }
 
+/* The peer takes us for one that wants everything, as soon as it sees that. */
+static void begun_anew(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u)
+{
+    rrcp_unicast_tell_reset(r, peer, false);
+    rrcp_unicast_ready_add(r, u);
+    peer->is_interest_told = false;
+    (void)rrcp_unicast_tell_interest(r, peer);
+}
+
 /* The peer does not know the stream: renumbers the unacknowledged packets and sends them again. */
 static void restart(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
                     uint64_t incarnation)
@@ -228,8 +266,7 @@ static void restart(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast 
     u->again_count = 0;
     u->tries = 0;
     u->resend_due_ns = RRCP_NEVER;
-    rrcp_unicast_tell_reset(r, peer);
-    rrcp_unicast_ready_add(r, u);
+    begun_anew(r, peer, u);
 }
 
 void rrcp_unicast_acknowledge(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,
@@ -296,8 +333,7 @@ static void reset(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u
     drop_sent(r, u);
     u->incarnation = (u->incarnation + 1) & 0xffff;
     u->behind_ns = 0;
-    rrcp_unicast_tell_reset(r, peer);
-    rrcp_unicast_ready_add(r, u);
+    begun_anew(r, peer, u);
 }
 
 /*

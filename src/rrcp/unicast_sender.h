@@ -5,6 +5,8 @@
 
 #include "private.h"
 
+/* Puts what our users want into the stream, unless it is there. False: no room. */
+bool rrcp_unicast_tell_interest(struct rrcp *r, struct rrcp_peer *peer);
 int rrcp_unicast_submit(struct rrcp *r, uint16_t port, const struct rrcp_msg *msg);
 /* The peer has all packets before `useq`. */
 void rrcp_unicast_acknowledge(struct rrcp *r, struct rrcp_peer *peer, struct rrcp_unicast *u,

@@ -10,27 +10,35 @@
 
 /* The moves that exist, and how each is counted. 0: a bug. */
 static const uint8_t moves[SLOT_states][SLOT_states] = {
-    [SLOT_EMPTY] = { [SLOT_HAVE] = SILENT,
+    [SLOT_EMPTY] = { [SLOT_SKIPPED] = SILENT,
+                     [SLOT_HAVE] = SILENT,
                      [SLOT_REORDER] = COUNTED(MISSING_REORDER),
                      [SLOT_BACKOFF] = COUNTED(MISSING_BACKOFF),
                      [SLOT_LOST] = COUNTED(MISSING_LOST) },
     [SLOT_HAVE] = { [SLOT_EMPTY] = SILENT, [SLOT_LOST] = SILENT },
-    [SLOT_REORDER] = { [SLOT_HAVE] = COUNTED(REORDER_HAVE),
+    [SLOT_REORDER] = { [SLOT_SKIPPED] = SILENT,
+                       [SLOT_HAVE] = COUNTED(REORDER_HAVE),
                        [SLOT_BACKOFF] = COUNTED(REORDER_BACKOFF),
                        [SLOT_HOLDOFF] = COUNTED(REORDER_HOLDOFF),
                        [SLOT_ASKED] = COUNTED(REORDER_ASKED),
                        [SLOT_LOST] = SILENT },
-    [SLOT_BACKOFF] = { [SLOT_HAVE] = COUNTED(BACKOFF_HAVE),
+    [SLOT_BACKOFF] = { [SLOT_SKIPPED] = SILENT,
+                       [SLOT_HAVE] = COUNTED(BACKOFF_HAVE),
                        [SLOT_HOLDOFF] = COUNTED(BACKOFF_HOLDOFF),
                        [SLOT_ASKED] = COUNTED(BACKOFF_ASKED),
                        [SLOT_LOST] = COUNTED(BACKOFF_LOST) },
-    [SLOT_HOLDOFF] = { [SLOT_HAVE] = COUNTED(HOLDOFF_HAVE),
+    [SLOT_HOLDOFF] = { [SLOT_SKIPPED] = SILENT,
+                       [SLOT_HAVE] = COUNTED(HOLDOFF_HAVE),
                        [SLOT_ASKED] = COUNTED(HOLDOFF_ASKED),
                        [SLOT_LOST] = COUNTED(HOLDOFF_LOST) },
-    [SLOT_ASKED] = { [SLOT_HAVE] = COUNTED(ASKED_HAVE),
+    [SLOT_ASKED] = { [SLOT_SKIPPED] = SILENT,
+                     [SLOT_HAVE] = COUNTED(ASKED_HAVE),
                      [SLOT_ASKED] = COUNTED(ASKED_ASKED),
                      [SLOT_LOST] = COUNTED(ASKED_LOST) },
-    [SLOT_LOST] = { [SLOT_EMPTY] = SILENT, [SLOT_HAVE] = COUNTED(LOST_HAVE) },
+    [SLOT_LOST] = { [SLOT_SKIPPED] = SILENT,
+                    [SLOT_EMPTY] = SILENT,
+                    [SLOT_HAVE] = COUNTED(LOST_HAVE) },
+    [SLOT_SKIPPED] = { [SLOT_EMPTY] = SILENT, [SLOT_HAVE] = SILENT },
 };
 
 size_t rrcp_window_bytes(uint32_t packets)
@@ -115,7 +123,7 @@ bool rrcp_window_ready(struct rrcp_window *w)
 
         if (slot->state != SLOT_LOST) {
             MD_ASSERT(slot->state != SLOT_EMPTY);
-            return slot->state == SLOT_HAVE;
+            return slot->state == SLOT_HAVE || slot->state == SLOT_SKIPPED;
         }
         rrcp_window_set(w, w->next, SLOT_EMPTY);
         rrcp_window_pass(w, 1, slot->reason);

@@ -22,6 +22,7 @@ enum slot_state {
     SLOT_HOLDOFF, /* missing, another receiver asked for it */
     SLOT_ASKED,
     SLOT_LOST,
+    SLOT_SKIPPED, /* the sender says that nothing in it is for us */
     SLOT_states
 };
 
@@ -67,7 +68,8 @@ void rrcp_window_lose(struct rrcp_window *w, uint64_t seq, enum backbone_gap_rea
 uint64_t rrcp_window_missing(const struct rrcp_window *w, uint64_t seq);
 /* Moves `count` lost packets at `next` into the pending gap. */
 void rrcp_window_pass(struct rrcp_window *w, uint64_t count, uint32_t reason);
-/* Moves the lost packets at `next` into the pending gap. True: the next packet is here. */
+/* Moves the lost packets at `next` into the pending gap. True: the next packet is here,
+ * or skipped. */
 bool rrcp_window_ready(struct rrcp_window *w);
 /* Lowers the window's due time to that of a missing packet. */
 void rrcp_window_arm(struct rrcp_window *w, const struct rrcp_slot *slot, uint64_t now_ns);

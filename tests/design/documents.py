@@ -50,6 +50,7 @@ class Receiver:
         self.streams, self.names, self.ended = {}, {}, set()
         self.told = collections.defaultdict(list)
         self.heard = collections.Counter()
+        self.versions = set()
 
     def packet(self, data):
         name, head, body = self.decoder.packet(data)
@@ -63,6 +64,12 @@ class Receiver:
         elif name == "UDATA" and body["destination"] == self.session:
             number = body["useq"] & (1 << 48) - 1
             self._stream(session, "u", 1).take(number, body)
+        elif name == "SKIP" and body["target"] == self.session:
+            self.versions.add(body["version"])
+            for r in body["ranges"]:
+                first = body["base"] + r["offset"]
+                for number in range(first, first + r["count"]):
+                    self._stream(session, "m", first).take(number, {"chunks": []})
         elif name == "BYE":
             self.ended.add(session)
 
@@ -101,7 +108,7 @@ class Rrcp(unittest.TestCase):
                 receivers[words[1]].told[int(words[2], 16), words[3]].append(told)
         return receivers
 
-    def check_messages(self, name):
+    def check_messages(self, name, least=400):
         count = 0
         for receiver in self.replay(name).values():
             for (session, kind), told in receiver.told.items():
@@ -111,7 +118,7 @@ class Rrcp(unittest.TestCase):
                         if m[2] != rrcp.TOPIC_USER_DOWN]
                 self.assertEqual(mine, told)
                 count += len(told)
-        self.assertGreater(count, 400)
+        self.assertGreater(count, least)
 
     def test_messages_of_a_quiet_network_are_those_of_the_engine(self):
         self.check_messages("no-loss")
@@ -125,10 +132,26 @@ class Rrcp(unittest.TestCase):
     def test_every_encrypted_packet_opens_as_the_document_describes(self):
         self.check_messages("sealed")
 
-    def test_all_ten_types_of_packets_were_seen(self):
+    def test_messages_of_a_mesh_are_those_that_are_wanted(self):
+        self.check_messages("mesh", 200)
+
+    def test_what_a_node_of_a_mesh_wants_is_told_in_its_unicast_stream(self):
+        nodes = self.replay("mesh")
+        wanting = nodes["1"]
+        said = [m[3] for m in nodes["0"].messages(wanting.session, "u") if m[0] == 0]
+        self.assertGreater(len(said), 0)
+        for message in said:
+            told, end = self.document.decode("Interest", message)
+            self.assertEqual((told["kind"], told["is_all"], end), (1, 0, len(message)))
+            self.assertEqual([topic["number"] for topic in told["topics"]], [5])
+            self.assertEqual(wanting.versions, {told["version"]})
+        self.assertEqual(nodes["2"].versions, set())
+
+    def test_all_types_of_packets_were_seen(self):
         seen = collections.Counter()
-        for receiver in self.replay("loss").values():
-            seen.update(receiver.heard)
+        for run in ("loss", "mesh"):
+            for receiver in self.replay(run).values():
+                seen.update(receiver.heard)
         for name in self.document.values["type of Header"]:
             self.assertGreater(seen[name], 0, name)
 

@@ -5,7 +5,8 @@ from wire import Malformed
 
 TOPIC_USER_DOWN = 0xFFFFFFFE
 # Section 12: bytes that stay readable; BEACON and SOLICIT are never encrypted.
-CLEAR = {"DATA": 24, "NCF": 24, "BYE": 24, "HSM": 24, "UACK": 32, "NAK": 32, "STATUS": 32, "UDATA": 40}
+CLEAR = {"DATA": 24, "NCF": 24, "BYE": 24, "HSM": 24, "UACK": 32, "NAK": 32, "STATUS": 32, "SKIP": 32,
+         "UDATA": 40}
 
 
 def fnv1a(text):
@@ -96,7 +97,7 @@ class Decoder:
             body, pos = self.doc.decode(name, data, start, end, 0)
         except Malformed as why:
             raise Refused("count") from why
-        if name in ("NAK", "NCF"):
+        if name in ("NAK", "NCF", "SKIP"):
             self._ranges(body, pos == end)
         elif name == "BEACON" and not (1 <= body["name_length"] <= 64 and pos == end):
             raise Refused("count")

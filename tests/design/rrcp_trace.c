@@ -39,8 +39,23 @@ static struct node nodes[NODES];
 static struct md_prng prng;
 static uint64_t now;
 static uint32_t loss_per_mille;
+static bool is_mesh;
 
 static struct rrcp_seal seal;
+
+static struct rrcp_address address_of(int n)
+{
+    return (struct rrcp_address){ .length = 1, .bytes = { (uint8_t)n } };
+}
+
+static void set_mesh(struct rrcp_config *config, int n)
+{
+    config->peers_max = 16;
+    config->mesh.is_on = true;
+    config->mesh.self = address_of(n);
+    for (int i = 0; i < NODES; i++)
+        config->mesh.seeds[config->mesh.seed_count++] = address_of(i);
+}
 
 static void open_node(int n, uint32_t incarnation, const uint8_t *key, bool encrypts)
 {
@@ -73,7 +88,9 @@ static void open_node(int n, uint32_t incarnation, const uint8_t *key, bool encr
         config.encrypts = encrypts;
         config.cipher = encrypts && n == 1 ? RRCP_CIPHER_AES_256_GCM : RRCP_CIPHER_AES_128_GCM;
     }
-    nodes[n].address = (struct rrcp_address){ .length = 1, .bytes = { (uint8_t)n } };
+    nodes[n].address = address_of(n);
+    if (is_mesh)
+        set_mesh(&config, n);
     if (rrcp_create(&config, &env, &nodes[n].engine) != 0)
         abort();
     nodes[n].port = rrcp_user_add(nodes[n].engine, &user);
@@ -121,6 +138,19 @@ static void arrive(int to, int from, const uint8_t *bytes, uint32_t length, bool
     take_events(to);
 }
 
+/* A packet for the group goes to this node. */
+static bool is_for(int from, int to, const struct rrcp_packet *p)
+{
+    struct rrcp_address group[RRCP_MESH_PEERS_MAX];
+    uint64_t places[RRCP_MESH_PEERS_MAX];
+    int count = is_mesh ? rrcp_group(nodes[from].engine, group, places, RRCP_MESH_PEERS_MAX) : 0;
+
+    for (int i = 0; i < count; i++)
+        if (group[i].bytes[0] == to)
+            return (places[i] & ~p->skipped) != 0;
+    return !is_mesh;
+}
+
 static void send_all(int n)
 {
     struct rrcp_packet out[16];
@@ -133,7 +163,8 @@ static void send_all(int n)
             printf("out %d %u %u %d ", n, out[i].type, out[i].path, to);
             print_hex(out[i].bytes, out[i].length);
             for (int other = 0; other < NODES; other++)
-                if (other != n && nodes[other].engine && (to < 0 || to == other))
+                if (other != n && nodes[other].engine &&
+                    (to == other || (to < 0 && is_for(n, other, &out[i]))))
                     arrive(other, n, out[i].bytes, out[i].length, to < 0);
         }
 }
@@ -199,6 +230,8 @@ static void run(const char *name, uint32_t per_mille, const uint8_t *key, bool e
     for (int n = 0; n < NODES; n++)
         open_node(n, per_mille, key, encrypts);
     run_for(200 * MS);
+    if (is_mesh)
+        rrcp_interest_set(nodes[1].engine, now, &(uint32_t){ 5 }, 1);
     loss_per_mille = per_mille;
     for (uint32_t i = 0; i < 400; i++) {
         submit((int)(i % NODES), i);
@@ -278,6 +311,9 @@ int main(int argc, char **argv)
     run("loss", 30, NULL, false);
     run("key", 30, key, false);
     run("sealed", 30, key, true);
+    is_mesh = true;
+    run("mesh", 30, NULL, false);
+    is_mesh = false;
     printf("run damage -\n");
     for (int i = 1; i < argc; i++)
         damage(argv[i]);

@@ -112,6 +112,7 @@ uint32_t check_message(struct sim_check *check, uint32_t index, uint8_t *bytes, 
     head.is_unicast = is_unicast;
     head.port = port;
     head.sent_ns = simnet_now(sim_net(check->sim));
+    head.wishes = life->wishes;
     if (is_unicast) {
         head.number = ++life->unicast[life_of_node(check, to)];
     } else {
@@ -133,6 +134,34 @@ void check_unmessage(struct sim_check *check, uint32_t index, int to, bool is_un
         life->unicast[life_of_node(check, to)]--;
     else
         life->count--;
+}
+
+void check_wish(struct sim_check *check, int node, uint32_t topics)
+{
+    struct sim_life *life = &check->lives[life_of_node(check, node)];
+
+    life->wishes++;
+    for (int t = 0; t < SIM_TOPICS; t++) {
+        if (!(topics >> t & 1))
+            life->since[t] = UINT32_MAX;
+        else if (life->since[t] == UINT32_MAX)
+            life->since[t] = life->wishes;
+    }
+}
+
+void check_topic(struct sim_check *check, uint32_t index, int topic)
+{
+    struct sim_life *life = &check->lives[index];
+    uint64_t excused = 0;
+
+    for (int node = 0; node < check->nodes && node < 64 && topic < SIM_TOPICS; node++) {
+        uint32_t other = life_of_node(check, node);
+
+        if (node != life->node &&
+            check->views[life->node][other].wishes < check->lives[other].since[topic])
+            excused |= 1ull << node;
+    }
+    life->sent[life->count].excused = excused;
 }
 
 /* ---- the wire ----------------------------------------------------------------------------- */
@@ -261,6 +290,8 @@ static void check_missing(struct sim_check *check, int node, struct sim_life *li
             continue;
         if (sent->last == 0)
             continue; /* never left its sender whole */
+        if (node < 64 && sent->excused >> node & 1)
+            continue; /* it did not want it */
         if (!is_covered(view, sent))
             sim_fail(check->sim,
                      "I2: node %d was not told that message %u of node %d (packets %llu to %llu) "
@@ -358,6 +389,7 @@ static void check_message_event(struct sim_check *check, int node, struct sim_li
                  node, view->unicast_last + 1, head.number - 1, life->node);
     view->unicast_last = head.number;
     view->unicast_may_miss = false;
+    view->wishes = head.wishes;
 }
 
 /* What waited for that life's node here is gone. It is told so before it gets anything newer; but

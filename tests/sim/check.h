@@ -11,6 +11,7 @@
  * The wire is watched to know in which packets each message travelled.
  */
 #define MESSAGE_BYTES_MIN 48
+#define SIM_TOPICS        3 /* that a node may not want */
 
 struct message_head {
     uint64_t session;
@@ -19,6 +20,7 @@ struct message_head {
     uint32_t length;
     uint8_t is_unicast;
     uint16_t port;
+    uint32_t wishes; /* of its sender */
     uint64_t sent_ns;
 };
 
@@ -34,6 +36,7 @@ struct sim_life {
         uint64_t first;
         uint64_t last; /* packets; 0: not sent */
         uint32_t to;
+        uint64_t excused; /* nodes that need not get it, as bits: they do not want it */
     } * sent;
     uint32_t sent_size;
     uint32_t partial;   /* message whose end was not seen yet */
@@ -44,6 +47,9 @@ struct sim_life {
     uint32_t *seq_naks; /* NAK packets that asked for it */
     uint32_t seq_size;
     uint32_t *unicast; /* per life of a destination: messages sent to it */
+    uint32_t wishes;   /* how often it changed what it wants */
+    /* Since which change it wants each topic; 0: from its birth, UINT32_MAX: it does not. */
+    uint32_t since[SIM_TOPICS];
 };
 
 struct sim_gap {
@@ -62,6 +68,7 @@ struct sim_view {
     struct sim_gap *gaps;
     uint32_t gap_count, gap_size;
     uint32_t unicast_last;
+    uint32_t wishes; /* of that life, when it sent what this node got by unicast last */
     bool unicast_may_miss;
     uint32_t unicast_excused; /* up to here the sender itself knows of a loss */
     uint32_t ports_down[4];
@@ -90,6 +97,12 @@ uint32_t check_message(struct sim_check *check, uint32_t life, uint8_t *bytes, u
                        uint16_t port, int to, bool is_unicast);
 /* It was not accepted after all. */
 void check_unmessage(struct sim_check *check, uint32_t life, int to, bool is_unicast);
+
+/* The last multicast message of this life has this topic: who must get it? A node that has wanted
+ * it since before it sent, by unicast, what this node has got. */
+void check_topic(struct sim_check *check, uint32_t life, int topic);
+/* The node wants these topics from now on, as bits. */
+void check_wish(struct sim_check *check, int node, uint32_t topics);
 
 void check_wire(struct sim_check *check, uint32_t life, const struct rrcp_packet *packet);
 void check_event(struct sim_check *check, int node, uint32_t life,

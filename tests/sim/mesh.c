@@ -201,3 +201,55 @@ void sim_claimed(struct sim *sim, int nodes, struct md_prng *prng)
     if (sim_is_mesh(sim) && refused == 0)
         sim_fail(sim, "the flood used up nothing");
 }
+
+void sim_wishes_setup(struct sim_options *o, struct md_prng *prng)
+{
+    if (md_prng_below(prng, 2))
+        sim_keys_setup(o, prng);
+    o->nodes = (int)sim_between(prng, 2, 5);
+    o->wish_ms = sim_between(prng, 1, 200);
+}
+
+/*
+ * What each node wants changes at random, while packets are lost and overtake each other, nodes
+ * crash and are cut off. Much goes by unicast: what follows a wish in its stream makes the wish a
+ * promise, which check.c holds each sender to.
+ */
+void sim_wishes(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    struct rrcp_counters totals;
+
+    for (int i = 0; i < nodes; i++) {
+        struct sim_load some = { .per_s = sim_between(prng, 100, 1200),
+                                 .burst = sim_between(prng, 1, 8),
+                                 .bytes_max = sim_between(prng, 50, 1000),
+                                 .large_ppm = 2000,
+                                 .large_bytes_max = 20000,
+                                 .unicast_ppm = 100000,
+                                 .directed_ppm = 20000 };
+        struct simnet_faults *in = simnet_in(sim_net(sim), i);
+
+        sim_load(sim, i, &some);
+        in->loss_ppm = md_prng_below(prng, 30000);
+        in->reorder_ppm = md_prng_below(prng, 100000);
+        in->reorder_ns = 2 * MS;
+    }
+    sim_run(sim, SEC);
+    for (int turn = 0; turn < 2 && !sim_has_failed(sim); turn++) {
+        int node = (int)md_prng_below(prng, (uint32_t)nodes);
+
+        if (md_prng_below(prng, 2)) {
+            sim_crash(sim, node);
+            sim_run(sim, sim_between(prng, 10, 1000) * MS);
+            sim_restart(sim, node);
+        } else {
+            simnet_block(sim_net(sim), node, (node + 1) % nodes, true);
+            sim_run(sim, sim_between(prng, 10, md_prng_below(prng, 4) ? 500 : 6000) * MS);
+            sim_heal(sim);
+        }
+        sim_run(sim, 500 * MS);
+    }
+    sim_totals(sim, &totals);
+    if (sim_is_mesh(sim) && (totals.packets_skipped == 0 || totals.skips_rcvd == 0))
+        sim_fail(sim, "nothing was left out");
+}

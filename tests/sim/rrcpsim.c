@@ -15,6 +15,7 @@ struct arguments {
     bool trace;
     bool coverage;
     bool stop;
+    bool wishes;
     const char *figures;
 };
 
@@ -23,6 +24,8 @@ static const char usage[] =
     "               [--check N]                            every table, each Nth turn of a node "
     "(8)\n"
     "               [--personality udp|verbs|copies|ud|mesh]  of the transport, for all seeds\n"
+    "               [--wishes]                             mesh: what nodes want changes at "
+    "random\n"
     "               [--stop]                               at the first failure\n"
     "               [--twice]                              each seed, not only each 17th\n"
     "       rrcpsim --figures repair|delay|retry|scale|mesh   tables and the scaling curve (CSV)\n"
@@ -85,6 +88,8 @@ static void print_failure(const struct arguments *args, uint64_t seed,
         printf(" --nodes %d", args->nodes);
     if (args->personality)
         printf(" --personality %s", args->personality);
+    if (args->wishes)
+        printf(" --wishes");
     printf(" --trace)\n");
 }
 
@@ -111,6 +116,8 @@ static bool run_seed(const struct arguments *args, uint64_t seed, bool users_alo
     options.check_every = (uint32_t)args->check_every;
     if (scenario->setup)
         scenario->setup(&options, &prng);
+    if (args->wishes)
+        options.wish_ms = 1 + (uint32_t)(seed * 2654435761u >> 8 & 255);
     sim = sim_create(&options, coverage);
     if (options.drain_per_s == 0 && options.personality == SIMNET_VERBS && options.nodes <= 4)
         options.socket_bytes = 0;
@@ -214,6 +221,8 @@ static int parse(int argc, char **argv, struct arguments *args)
             args->stop = true;
         } else if (strcmp(argv[i], "--coverage") == 0) {
             args->coverage = true;
+        } else if (strcmp(argv[i], "--wishes") == 0) {
+            args->wishes = true;
         } else if (strcmp(argv[i], "--twice") == 0) {
             args->again_every = 1;
         } else if (strcmp(argv[i], "--list") == 0) {

@@ -39,6 +39,7 @@ struct sim_options {
     uint32_t check_every; /* turns of a node between two walks over all tables of its engine */
     int seeds;            /* mesh: each node knows the first so many from its start, and they know
                            * all; 0 = all know all */
+    uint32_t wish_ms;     /* mesh: each node changes what it wants about so often; 0: never */
     bool users_alone;     /* no slow, dead and hostile users beside the others */
 };
 
@@ -161,6 +162,8 @@ void sim_translated(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_cut(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_claimed_setup(struct sim_options *o, struct md_prng *prng);
 void sim_claimed(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_wishes_setup(struct sim_options *o, struct md_prng *prng);
+void sim_wishes(struct sim *sim, int nodes, struct md_prng *prng);
 bool sim_is_mesh(const struct sim *sim);
 
 /* figures.c: tables of repairs, delays and retries, and the scaling curve. */

@@ -971,7 +971,8 @@ const struct sim_scenario sim_scenarios[] = {
     { "translated", NULL, sim_translated },
     { "cut", NULL, sim_cut },
     { "claimed", sim_claimed_setup, sim_claimed },
+    { "wishes", sim_wishes_setup, sim_wishes },
 };
 
 const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);
-const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 8;
+const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 9;

@@ -247,6 +247,8 @@ static void life_begin(struct sim *sim, struct sim_node *node)
     attach_users(node);
     node->users = node->number == 0 ? users_begin(sim, session) : NULL;
     node->next_message_ns = simnet_now(sim->net) + 200 * MS;
+    node->next_wish_ns =
+        sim->options.wish_ms && sim_is_mesh(sim) ? simnet_now(sim->net) : RRCP_NEVER;
     simnet_wake(sim->net, node->number, simnet_now(sim->net));
 }
 
@@ -301,6 +303,7 @@ struct sim *sim_create(const struct sim_options *options, struct sim_coverage *c
     sim->options = *options;
     sim->coverage = coverage;
     sim->prng = md_prng_init(options->seed);
+    sim->wishes = md_prng_init(options->seed ^ 0x717171);
     sim->net = simnet_create(&net);
     if (options->config.key_count > 0)
         sim->cipher = sealed_begin(sim, &sim->seal);
@@ -413,6 +416,33 @@ static int pick_node(struct sim *sim, int not_this)
     return other;
 }
 
+static const uint32_t topics[SIM_TOPICS + 1] = { 0, 1, 0x101, UINT32_MAX };
+
+/* The node wants everything, nothing, or some topics. */
+static void wish(struct sim *sim, struct sim_node *node)
+{
+    uint64_t now_ns = simnet_now(sim->net);
+    uint32_t list[SIM_TOPICS];
+    uint32_t count = 0;
+
+    if (now_ns < node->next_wish_ns)
+        return;
+    if (sim->is_settling) {
+        node->next_wish_ns = RRCP_NEVER;
+        return;
+    }
+    bool is_all = md_prng_below(&sim->wishes, 8) == 0;
+    uint32_t bits = is_all ? 7 : md_prng_below(&sim->wishes, 8);
+
+    for (int t = 0; t < SIM_TOPICS; t++)
+        if (bits >> t & 1)
+            list[count++] = topics[t];
+    check_wish(&sim->check, node->number, bits);
+    rrcp_interest_set(node->r, local_ns(node, now_ns), is_all ? NULL : list, count);
+    trace(sim, node->number, "wants %u", bits);
+    node->next_wish_ns = now_ns + (1 + md_prng_below(&sim->wishes, 2 * sim->options.wish_ms)) * MS;
+}
+
 /* False: the engine is full. */
 static bool submit_one(struct sim *sim, struct sim_node *node)
 {
@@ -423,11 +453,11 @@ static bool submit_one(struct sim *sim, struct sim_node *node)
     int to = is_unicast || is_directed ? pick_node(sim, node->number) : -1;
     int user = (int)md_prng_below(&sim->prng, SIM_USERS);
     uint32_t length = MESSAGE_BYTES_MIN;
-    static const uint32_t topics[] = { 0, 1, 0x101, UINT32_MAX };
+    int topic = (int)md_prng_below(&sim->prng, 4);
     static const uint16_t ports[] = { 0, 0, 1, 65535 };
     struct rrcp_msg msg = {
         .bytes = sim->scratch,
-        .topic = topics[md_prng_below(&sim->prng, 4)],
+        .topic = topics[topic],
         .port = ports[md_prng_below(&sim->prng, 4)],
         .flags = is_unicast ? RRCP_MSG_UNICAST : 0,
     };
@@ -444,6 +474,8 @@ static bool submit_one(struct sim *sim, struct sim_node *node)
     }
     msg.length = check_message(&sim->check, node->life, sim->scratch, length,
                                (uint16_t)node->ports[user], to, is_unicast);
+    if (to < 0)
+        check_topic(&sim->check, node->life, topic);
     int err = rrcp_submit(node->r, local_ns(node, simnet_now(sim->net)), node->ports[user], &msg);
 
     if (err != MD_OK || rrcp_counters(node->r)->unicast_dropped != dropped)
@@ -503,7 +535,8 @@ static void answer_challenge(struct sim *sim, int node, const struct rrcp_packet
 static void send_to_each(struct sim *sim, struct sim_node *node, const struct rrcp_packet *p)
 {
     struct rrcp_address addresses[RRCP_MESH_PEERS_MAX];
-    int count = rrcp_group(node->r, addresses, RRCP_MESH_PEERS_MAX);
+    uint64_t places[RRCP_MESH_PEERS_MAX];
+    int count = rrcp_group(node->r, addresses, places, RRCP_MESH_PEERS_MAX);
     int path;
 
     if (p->type == 1 && (p->bytes[4] & 1))
@@ -513,7 +546,7 @@ static void send_to_each(struct sim *sim, struct sim_node *node, const struct rr
 
         if (to < 0 || to == node->number)
             sim_fail(sim, "node %d has an address in its group that is nobody's", node->number);
-        else
+        else if ((places[i] & ~p->skipped) != 0)
             simnet_send(sim->net, node->number, 0, to, p->bytes, p->length);
     }
 }
@@ -656,6 +689,8 @@ static void schedule(struct sim *sim, struct sim_node *node, int received)
         next_ns = now_ns + US;
     if (node->load.per_s && !node->is_full && !node->stopping_ns && node->next_message_ns < next_ns)
         next_ns = node->next_message_ns > now_ns ? node->next_message_ns : now_ns + US;
+    if (node->next_wish_ns < next_ns)
+        next_ns = node->next_wish_ns > now_ns ? node->next_wish_ns : now_ns + US;
     if (node->flight_count > 0 && node->flights[node->flight_head].done_ns < next_ns)
         next_ns = node->flights[node->flight_head].done_ns;
     if (simnet_is_waiting(sim->net, node->number))
@@ -724,6 +759,7 @@ static void run_node(struct sim *sim, struct sim_node *node)
     limits_received(node, in, received);
     feed(sim, node, in, received);
     now_ns = local_ns(node, simnet_now(sim->net));
+    wish(sim, node);
     submit_due(sim, node);
     rrcp_tick(node->r, now_ns);
     while ((n = rrcp_output(node->r, now_ns, out, SIM_BATCH)) > 0)

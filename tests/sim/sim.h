@@ -29,6 +29,7 @@ struct sim_node {
     double clock_rate;
     struct sim_load load;
     uint64_t next_message_ns;
+    uint64_t next_wish_ns;
     bool is_full;
     bool may_gap;
     bool is_apart; /* its latency does not count */
@@ -62,6 +63,7 @@ struct sim {
     struct sim_coverage *coverage;
     struct simnet *net;
     struct md_prng prng;
+    struct md_prng wishes; /* its own: what is wanted changes nothing else */
     struct sim_node *nodes;
     struct sim_check check;
     bool has_hostile;

@@ -91,7 +91,7 @@ static void join(struct net_packet_io *io, int count)
     struct rrcp_address group[RRCP_MESH_PEERS_MAX];
 
     assert_int_equal(net_mesh_seeds(io, group, RRCP_MESH_PEERS_MAX), 3);
-    net_mesh_group(io, group, count);
+    net_mesh_group(io, group, (const uint64_t[]){ 1, 2, 4 }, count);
 }
 
 #define SEEDS "127.0.0.1:1001, 127.0.0.1:1002 127.0.0.1:1003"
@@ -119,6 +119,39 @@ static void each_peer_gets_each_packet_and_none_is_always_last(void **state)
     for (int i = 0; i < 3; i++)
         assert_int_equal(first[i], 10);
     assert_int_equal(io->counters.packets_sent, 90);
+    net_packet_close(io);
+}
+
+static void a_packet_skips_those_that_do_not_want_it(void **state)
+{
+    struct net_packet_io *io = open_mesh(SEEDS, NULL);
+    struct net_packet packets[40];
+    int next[3] = { 0 };
+    int done = 0;
+
+    (void)state;
+    join(io, 3);
+    for (int i = 0; i < 40; i++) { /* trains of five; the last one skips everybody */
+        packets[i] = packet(i, 100);
+        packets[i].skipped = (uint64_t)(i / 5);
+    }
+    for (int tries = 0; done < 40; tries++) {
+        assert_true(tries < 200);
+        room = 1 + tries % 2;
+        done += net_packet_send(io, packets + done, 40 - done);
+    }
+    for (int i = 0; i < sent_count; i++) {
+        int peer = sent[i].port - 1001;
+
+        while (packets[next[peer]].skipped >> peer & 1)
+            next[peer]++;
+        assert_int_equal(sent[i].first, next[peer]++);
+    }
+    for (int peer = 0; peer < 3; peer++) {
+        while (next[peer] < 40 && packets[next[peer]].skipped >> peer & 1)
+            next[peer]++;
+        assert_int_equal(next[peer], 40);
+    }
     net_packet_close(io);
 }
 
@@ -217,6 +250,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(each_peer_gets_each_packet_and_none_is_always_last),
+        cmocka_unit_test(a_packet_skips_those_that_do_not_want_it),
         cmocka_unit_test(a_full_queue_costs_no_peer_a_packet),
         cmocka_unit_test(a_peer_that_a_packet_is_too_long_for_is_named),
         cmocka_unit_test(without_peers_nothing_is_sent),

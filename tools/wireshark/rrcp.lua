@@ -13,8 +13,8 @@ local rrcp = Proto("rmds_rrcp", "RRCP reliable multicast")
 
 local HEADER, TRAILER, MAGIC = 24, 24, 0x5252
 local types = { [1] = "DATA", [2] = "UDATA", [3] = "UACK", [4] = "BEACON", [5] = "NAK", [6] = "NCF", [7] = "BYE",
-                [8] = "SOLICIT", [9] = "STATUS", [10] = "HSM" }
-local least = { 40, 52, 56, 64, 44, 40, 33, 148, 68, 26 }
+                [8] = "SOLICIT", [9] = "STATUS", [10] = "HSM", [11] = "SKIP" }
+local least = { 40, 52, 56, 64, 44, 40, 33, 148, 68, 26, 48 }
 local reasons = { [1] = "repair is coming", [2] = "not held", [3] = "busy" }
 local records = { [1] = "INSTANCE", [2] = "SERVICE", [3] = "SVCSTATE", [4] = "GROUP", [5] = "QUERY", [16] = "REQUEST",
                   [17] = "CLOSE", [18] = "POST", [19] = "GENERICUP", [20] = "GAPQUERY", [21] = "AUDIT", [22] = "SUM",
@@ -316,6 +316,12 @@ function body.STATUS(buf, tree)
     tree:add(f.pool, buf(64, 2))
     return string.format("next %s, highest %s, lost %d, repaired %d", tostring(buf(32, 8):uint64()),
                          tostring(buf(40, 8):uint64()), buf(48, 4):uint(), buf(52, 4):uint())
+end
+
+function body.SKIP(buf, tree)
+    tree:add(f.target, buf(24, 8))
+    return "to " .. buf(24, 8):uint64():tohex() .. ": " ..
+           ranges(buf, 48, buf(44, 2):uint(), buf(32, 8):uint64(), tree)
 end
 
 function body.HSM(buf, tree)

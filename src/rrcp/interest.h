@@ -1,0 +1,35 @@
+/* interest.h - what each peer of a mesh wants, and what this node wants of them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RRCP_INTEREST_H
+#define RRCP_INTEREST_H
+
+#include "private.h"
+
+#define INTEREST_BYTES_MAX (sizeof(struct packet_interest) + 4u * RRCP_INTEREST_MAX)
+
+int rrcp_interest_init(struct rrcp *r);
+void rrcp_interest_fini(struct rrcp *r);
+size_t rrcp_interest_bytes(const struct rrcp *r); /* of memory */
+
+/* A peer is born: it wants everything until it says otherwise. */
+void rrcp_interest_met(struct rrcp *r, struct rrcp_peer *peer);
+void rrcp_interest_lost(struct rrcp *r, struct rrcp_peer *peer);
+/* The peer told its interest, in its unicast stream. */
+void rrcp_interest_input(struct rrcp *r, struct rrcp_peer *peer, const uint8_t *bytes,
+                         uint32_t length);
+/* Its word may be lost: everything, until it says it again. */
+void rrcp_interest_doubt(struct rrcp *r, const struct rrcp_peer *peer);
+
+/* The peers that the message goes to, as bits. */
+uint64_t rrcp_interest_wanted(struct rrcp *r, const struct rrcp_msg *msg);
+/* Packet `seq` was closed: the peers that want nothing in it do not get it. */
+void rrcp_interest_close(struct rrcp *r, uint64_t seq, uint64_t wanted);
+/* The peers that the packet does not go to. */
+uint64_t rrcp_interest_skipped(const struct rrcp *r, uint64_t seq);
+
+/* Writes what this node's users want; returns the bytes. */
+uint32_t rrcp_interest_write(const struct rrcp *r, uint8_t *out);
+/* True: packets may be left out by this version of our interest. */
+bool rrcp_interest_holds(const struct rrcp *r, uint32_t version);
+
+#endif

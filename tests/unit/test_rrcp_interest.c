@@ -1,0 +1,652 @@
+/* test_rrcp_interest.c - a mesh of three: who is sent what, and what is told of the rest. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/cursor.h"
+#include "base/err.h"
+#include "base/writer.h"
+#include "rrcp/rrcp.h"
+
+#define MS         1000000ull
+#define NODES      3
+#define TYPE_DATA  1
+#define TYPE_UDATA 2
+#define TYPE_NAK   5
+#define TYPE_NCF   6
+#define TYPE_SKIP  11
+#define QUEUE      4096
+#define WANTED     7
+#define OTHER      8
+
+/* What is under way: a packet takes no time, but it is looked at first. */
+struct flight {
+    int to;
+    struct rrcp_address from;
+    uint32_t length;
+    uint8_t bytes[1500];
+};
+
+static struct node {
+    struct rrcp *r;
+    int port;
+    struct rrcp_address address;
+    uint32_t messages, gaps, resets; /* told to its users; messages of the others' multicast */
+    uint32_t wanted, other;
+    uint32_t requests;
+    bool answers; /* each unicast message with a multicast one of topic WANTED */
+    uint64_t data[NODES], skips[NODES]; /* packets sent to each, without repairs */
+} nodes[NODES];
+
+static struct flight *queue;
+static int queue_head, queue_count;
+static uint64_t now;
+static uint64_t sent_of[16]; /* packets by type */
+static unsigned turns;
+static bool (*lose)(const struct flight *f, int from);
+
+static void *take(void *context, size_t bytes)
+{
+    (void)context;
+    return calloc(1, bytes);
+}
+
+static void give(void *context, void *memory, size_t bytes)
+{
+    (void)context;
+    (void)bytes;
+    free(memory);
+}
+
+static struct rrcp_address address_of(int number)
+{
+    return (struct rrcp_address){ .length = 6,
+                                  .host_length = 4,
+                                  .bytes = { 10, 0, 0, (uint8_t)(number + 1), 33, 52 } };
+}
+
+static int node_at(const struct rrcp_address *address)
+{
+    return address->bytes[3] - 1;
+}
+
+static void submit(int from, uint32_t topic, uint64_t session, uint16_t flags)
+{
+    struct rrcp_msg msg = { .bytes = (const uint8_t *)"message",
+                            .length = 7,
+                            .topic = topic,
+                            .session = session,
+                            .flags = flags };
+
+    assert_int_equal(rrcp_submit(nodes[from].r, now, nodes[from].port, &msg), MD_OK);
+}
+
+/* ---- the network -------------------------------------------------------------------------- */
+
+static void send_to(int from, int to, const struct rrcp_packet *p)
+{
+    struct flight *f = &queue[(queue_head + queue_count) % QUEUE];
+
+    assert_true(queue_count < QUEUE && p->length <= sizeof(f->bytes));
+    *f = (struct flight){ .to = to, .from = nodes[from].address, .length = p->length };
+    memcpy(f->bytes, p->bytes, p->length);
+    sent_of[p->type & 15]++;
+    if (p->type == TYPE_DATA && !(p->bytes[4] & 1))
+        nodes[from].data[to]++;
+    nodes[from].skips[to] += p->type == TYPE_SKIP;
+    if (!lose || !lose(f, from))
+        queue_count++;
+}
+
+static void send_group(int from, const struct rrcp_packet *p)
+{
+    struct rrcp_address group[RRCP_MESH_PEERS_MAX];
+    uint64_t places[RRCP_MESH_PEERS_MAX];
+    int count = rrcp_group(nodes[from].r, group, places, RRCP_MESH_PEERS_MAX);
+
+    for (int i = 0; i < count; i++)
+        if (places[i] & ~p->skipped)
+            send_to(from, node_at(&group[i]), p);
+}
+
+static void take_events(int at)
+{
+    struct node *node = &nodes[at];
+    struct backbone_event events[16];
+    int count;
+
+    while ((count = rrcp_event(node->r, events, 16)) > 0)
+        for (int i = 0; i < count; i++) {
+            const struct backbone_event *e = &events[i];
+            bool is_unicast = e->flags & BACKBONE_FLAG_UNICAST;
+
+            node->gaps += e->type == BACKBONE_GAP && !is_unicast;
+            node->resets += e->type == BACKBONE_GAP && is_unicast;
+            if (e->type != BACKBONE_MESSAGE || e->session == rrcp_session(node->r))
+                continue;
+            node->messages += !is_unicast;
+            node->wanted += e->topic == WANTED;
+            node->other += e->topic == OTHER;
+            node->requests += is_unicast;
+        }
+}
+
+static void answer(int at)
+{
+    for (; nodes[at].answers && nodes[at].requests > 0; nodes[at].requests--)
+        submit(at, WANTED, 0, 0);
+}
+
+static void turn(int at)
+{
+    struct rrcp_packet out[16];
+    int count;
+
+    take_events(at);
+    answer(at);
+    rrcp_tick(nodes[at].r, now);
+    while ((count = rrcp_output(nodes[at].r, now, out, 16)) > 0)
+        for (int i = 0; i < count; i++) {
+            if (out[i].to)
+                send_to(at, node_at(out[i].to), &out[i]);
+            else
+                send_group(at, &out[i]);
+        }
+    take_events(at);
+    if (++turns % 64 == 0)
+        assert_null(rrcp_check(nodes[at].r));
+}
+
+static void arrive(void)
+{
+    struct flight f = queue[queue_head];
+    struct rrcp_arrival in = { .bytes = f.bytes, .length = f.length, .from = &f.from };
+
+    queue_head = (queue_head + 1) % QUEUE;
+    queue_count--;
+    rrcp_input(nodes[f.to].r, now, &in, 1);
+    turn(f.to);
+}
+
+static void run(uint64_t for_ns)
+{
+    uint64_t step = for_ns > 500 * MS ? MS : MS / 10;
+
+    for (uint64_t end = now + for_ns; now < end; now += step) {
+        for (int i = 0; i < NODES; i++) {
+            rrcp_input(nodes[i].r, now, NULL, 0);
+            turn(i);
+        }
+        while (queue_count > 0)
+            arrive();
+    }
+}
+
+static void start(int number)
+{
+    struct rrcp_env env = { .take = take, .give = give, .seed = { (uint64_t)number, 7 } };
+    struct rrcp_user user = { .receives = true };
+    struct rrcp_config config;
+    char name[16];
+
+    snprintf(name, sizeof(name), "node%d", number);
+    rrcp_config_init(&config);
+    config.pool_packets = 2048;
+    config.window_packets = 1024;
+    config.missing_max = 1024;
+    config.peers_max = 16;
+    config.arrivals_max = 16;
+    config.network = "test";
+    config.node = name;
+    config.session = 1000 + (uint64_t)number;
+    config.mesh.is_on = true;
+    config.mesh.self = address_of(number);
+    for (int i = 0; i < NODES; i++)
+        config.mesh.seeds[config.mesh.seed_count++] = address_of(i);
+    nodes[number] = (struct node){ .address = address_of(number) };
+    assert_int_equal(rrcp_create(&config, &env, &nodes[number].r), MD_OK);
+    nodes[number].port = rrcp_user_add(nodes[number].r, &user);
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    queue = calloc(QUEUE, sizeof(*queue));
+    now = 1000 * MS;
+    lose = NULL;
+    queue_head = queue_count = 0;
+    for (int i = 0; i < NODES; i++)
+        start(i);
+    run(1000 * MS);
+    for (int i = 0; i < NODES; i++)
+        assert_int_equal(rrcp_counters(nodes[i].r)->peers_now, NODES - 1);
+    memset(sent_of, 0, sizeof(sent_of));
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    for (int i = 0; i < NODES; i++)
+        rrcp_destroy(nodes[i].r);
+    free(queue);
+    return 0;
+}
+
+static void want(int node, uint32_t topic)
+{
+    rrcp_interest_set(nodes[node].r, now, &topic, 1);
+}
+
+/* Node 0 sends so many packets of one message each. */
+static void send_each(int count, uint32_t topic)
+{
+    for (int i = 0; i < count; i++) {
+        submit(0, topic, 0, 0);
+        turn(0);
+    }
+}
+
+/* ---- tests -------------------------------------------------------------------------------- */
+
+static void without_interest_everything_goes_to_everybody(void **state)
+{
+    (void)state;
+    send_each(50, OTHER);
+    run(30 * MS);
+    assert_int_equal(nodes[1].other, 50);
+    assert_int_equal(nodes[2].other, 50);
+    assert_int_equal(sent_of[TYPE_SKIP], 0);
+    assert_int_equal(sent_of[TYPE_UDATA], 0);
+}
+
+static void a_peer_gets_what_it_wants_and_is_told_of_the_rest(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    for (int i = 0; i < 20; i++) {
+        send_each(5, OTHER);
+        send_each(1, WANTED);
+        run(MS / 10);
+    }
+    run(100 * MS);
+    assert_int_equal(nodes[1].wanted, 20);
+    assert_int_equal(nodes[1].other, 0);
+    assert_int_equal(nodes[0].data[1], 20);
+    assert_int_equal(nodes[0].data[2], 120);
+    assert_int_equal(nodes[2].messages, 120);
+    assert_int_equal(nodes[0].skips[1], 20); /* one before each packet that is wanted */
+    assert_int_equal(nodes[0].skips[2], 0);
+    assert_int_equal(sent_of[TYPE_NAK], 0);
+    assert_int_equal(nodes[1].gaps, 0);
+    assert_int_equal(rrcp_counters(nodes[0].r)->packets_skipped, 100);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skipped_rcvd, 100);
+}
+
+static void what_is_skipped_is_told_within_10_ms(void **state)
+{
+    struct rrcp_peer_info info;
+
+    (void)state;
+    want(1, WANTED);
+    run(1500 * MS);
+    send_each(30, OTHER);
+    run(11 * MS);
+    assert_true(rrcp_peer_info(nodes[1].r, 0, &info));
+    assert_int_equal(info.session, 1000);
+    assert_int_equal(info.next_seq, 31);
+    assert_int_equal(nodes[0].skips[1], 1);
+    assert_int_equal(nodes[0].data[1], 0);
+}
+
+static void control_topics_and_what_is_directed_always_come(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    want(2, WANTED);
+    run(10 * MS);
+    send_each(3, UINT32_MAX);
+    run(MS);
+    assert_int_equal(nodes[0].data[1], 3);
+    assert_int_equal(nodes[0].data[2], 3);
+    submit(0, OTHER, 1001, 0);
+    run(20 * MS);
+    assert_int_equal(nodes[1].messages, 4);
+    assert_int_equal(nodes[0].data[1], 4);
+    assert_int_equal(nodes[0].data[2], 3); /* it is not for node 2 */
+    assert_int_equal(nodes[1].gaps + nodes[2].gaps, 0);
+}
+
+static void a_packet_goes_to_whom_one_of_its_messages_is_for(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    submit(0, OTHER, 0, 0);
+    submit(0, WANTED, 0, 0);
+    run(20 * MS);
+    assert_int_equal(nodes[1].wanted, 1);
+    assert_int_equal(nodes[1].other, 1);
+    assert_int_equal(sent_of[TYPE_SKIP], 0);
+}
+
+static void a_long_message_is_left_out_as_a_whole(void **state)
+{
+    static uint8_t bytes[10000];
+    struct rrcp_msg msg = { .bytes = bytes, .length = sizeof(bytes), .topic = OTHER };
+
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    for (int i = 0; i < 5; i++) {
+        msg.topic = i % 2 ? WANTED : OTHER;
+        assert_int_equal(rrcp_submit(nodes[0].r, now, nodes[0].port, &msg), MD_OK);
+        rrcp_interest_set(nodes[1].r, now, &msg.topic, 1);
+        run(20 * MS);
+        msg.topic = WANTED;
+        rrcp_interest_set(nodes[1].r, now, &msg.topic, 1);
+        run(20 * MS);
+    }
+    assert_int_equal(nodes[1].wanted, 2);
+    assert_int_equal(nodes[1].gaps, 0);
+}
+
+static void the_beginning_of_a_long_message_brings_the_rest(void **state)
+{
+    static uint8_t bytes[4000];
+    struct rrcp_msg msg = { .bytes = bytes, .length = sizeof(bytes), .topic = OTHER };
+
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    submit(0, WANTED, 0, 0);
+    assert_int_equal(rrcp_submit(nodes[0].r, now, nodes[0].port, &msg), MD_OK);
+    submit(0, WANTED, 0, 0);
+    run(20 * MS);
+    assert_int_equal(nodes[1].wanted, 2);
+    assert_int_equal(nodes[1].gaps, 0);
+    assert_int_equal(nodes[1].other, 1);
+}
+
+static bool lose_skips(const struct flight *f, int from)
+{
+    (void)from;
+    return f->bytes[3] == TYPE_SKIP && !(f->bytes[4] & 1);
+}
+
+static uint64_t skips_lost;
+
+static bool lose_ten_skips(const struct flight *f, int from)
+{
+    return lose_skips(f, from) && skips_lost++ < 10;
+}
+
+static void a_lost_skip_is_asked_for_and_told_again(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    skips_lost = 0;
+    lose = lose_ten_skips;
+    for (int i = 0; i < 20; i++) {
+        send_each(5, OTHER);
+        send_each(1, WANTED);
+        run(5 * MS);
+    }
+    run(100 * MS);
+    assert_true(skips_lost > 10);
+    assert_true(sent_of[TYPE_NAK] > 0);
+    assert_int_equal(sent_of[TYPE_NCF], 0);
+    assert_int_equal(rrcp_counters(nodes[0].r)->retrans_pkts_sent, 0);
+    assert_int_equal(nodes[1].wanted, 20);
+    assert_int_equal(nodes[1].gaps, 0);
+}
+
+/* Asks node 0 for packets, as node 1. */
+static void ask(uint64_t first, uint32_t count)
+{
+    struct rrcp_arrival in = { .from = &nodes[1].address };
+    uint8_t bytes[52] = { 0x52, 0x52, 0x11, TYPE_NAK };
+    uint32_t network = 2166136261u;
+
+    for (const char *c = "test"; *c; c++)
+        network = (network ^ (uint8_t)*c) * 16777619u;
+    md_put_be16(bytes + 6, sizeof(bytes));
+    md_put_be64(bytes + 8, 1001);
+    md_put_be32(bytes + 16, network);
+    md_put_be64(bytes + 24, 1000);
+    md_put_be64(bytes + 32, first);
+    md_put_be16(bytes + 40, 1);
+    md_put_be16(bytes + 42, 1);
+    md_put_be32(bytes + 48, count);
+    in.bytes = bytes;
+    in.length = sizeof(bytes);
+    rrcp_input(nodes[0].r, now, &in, 1);
+    turn(0);
+}
+
+static void what_is_no_longer_held_is_told_as_skipped_all_the_same(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    send_each(10, OTHER);
+    send_each(10, WANTED);
+    run(4000 * MS); /* held for 2 s */
+    uint64_t skips = nodes[0].skips[1];
+    ask(1, 10);
+    assert_int_equal(nodes[0].skips[1], skips + 1);
+    assert_int_equal(sent_of[TYPE_NCF], 0);
+    ask(11, 10);
+    assert_int_equal(nodes[0].skips[1], skips + 1);
+    assert_int_equal(sent_of[TYPE_NCF], 1);
+}
+
+static void what_is_asked_for_behind_the_interest_is_not_left_out(void **state)
+{
+    (void)state;
+    nodes[0].answers = true;
+    for (uint32_t i = 0; i < 200; i++) {
+        want(1, OTHER);
+        run(i % 3 * MS);
+        want(1, WANTED);
+        submit(1, 0, 1000, RRCP_MSG_UNICAST);
+        run((1 + i % 7) * MS);
+        send_each(2, OTHER);
+    }
+    run(100 * MS);
+    assert_int_equal(nodes[1].wanted, 200);
+    assert_int_equal(nodes[1].gaps, 0);
+}
+
+static bool lose_unicast(const struct flight *f, int from)
+{
+    return f->bytes[3] == TYPE_UDATA && from == 1 && f->to == 0;
+}
+
+static void when_the_stream_begins_anew_everything_comes_until_it_is_told_again(void **state)
+{
+    (void)state;
+    nodes[0].answers = true;
+    want(1, OTHER);
+    run(20 * MS);
+    lose = lose_unicast;
+    want(1, WANTED);
+    run(8000 * MS); /* given up: the stream is reset */
+    assert_true(nodes[1].resets > 0);
+    submit(1, 0, 1000, RRCP_MSG_UNICAST);
+    lose = NULL;
+    run(2000 * MS);
+    assert_true(nodes[0].resets > 0);
+    assert_int_equal(nodes[1].wanted, 1);
+    send_each(5, OTHER);
+    send_each(5, WANTED);
+    run(50 * MS);
+    assert_int_equal(nodes[1].wanted, 6);
+    assert_int_equal(nodes[1].other, 0);
+}
+
+static void too_many_topics_are_everything(void **state)
+{
+    uint32_t topics[RRCP_INTEREST_MAX + 1];
+
+    (void)state;
+    for (uint32_t i = 0; i <= RRCP_INTEREST_MAX; i++)
+        topics[i] = 1000 + i;
+    rrcp_interest_set(nodes[1].r, now, topics, RRCP_INTEREST_MAX);
+    run(10 * MS);
+    send_each(1, OTHER);
+    send_each(1, 1000 + RRCP_INTEREST_MAX - 1);
+    run(20 * MS);
+    assert_int_equal(nodes[0].data[1], 1);
+    rrcp_interest_set(nodes[1].r, now, topics, RRCP_INTEREST_MAX + 1);
+    run(10 * MS);
+    send_each(1, OTHER);
+    run(20 * MS);
+    assert_int_equal(nodes[0].data[1], 2);
+    want(1, WANTED);
+    run(10 * MS);
+    send_each(1, 1000);
+    run(20 * MS);
+    assert_int_equal(nodes[0].data[1], 2);
+    assert_int_equal(nodes[1].gaps, 0);
+}
+
+static void many_changes_leave_no_topic_behind(void **state)
+{
+    uint32_t topics[RRCP_INTEREST_MAX];
+
+    (void)state;
+    for (uint32_t round = 0; round < 150; round++) {
+        for (uint32_t i = 0; i < RRCP_INTEREST_MAX; i++)
+            topics[i] = 1000 + round * RRCP_INTEREST_MAX + i;
+        rrcp_interest_set(nodes[1].r, now, topics, RRCP_INTEREST_MAX);
+        run(6 * MS);
+    }
+    send_each(1, 1000);
+    send_each(1, topics[0]);
+    run(20 * MS);
+    assert_int_equal(nodes[0].data[1], 1);
+    assert_int_equal(nodes[1].messages, 1);
+}
+
+/* Bit 32 of the state of a BEACON: an older node does not have it. */
+static bool make_old(const struct flight *f, int from)
+{
+    uint8_t *bytes = (uint8_t *)(uintptr_t)f->bytes;
+
+    if (bytes[3] == 4 && from == 0)
+        bytes[55] &= (uint8_t)~32;
+    return false;
+}
+
+static void an_older_node_is_told_nothing_and_sends_everything(void **state)
+{
+    (void)state;
+    lose = make_old;
+    run(1500 * MS);
+    want(1, WANTED);
+    run(2000 * MS);
+    send_each(10, OTHER);
+    run(20 * MS);
+    assert_int_equal(nodes[1].other, 10);
+    assert_int_equal(rrcp_counters(nodes[0].r)->interests_rcvd, 0);
+    assert_int_equal(rrcp_counters(nodes[2].r)->interests_rcvd, 1);
+}
+
+static uint64_t target_xor;
+static uint32_t version_add;
+
+static bool falsify_skips(const struct flight *f, int from)
+{
+    uint8_t *bytes = (uint8_t *)(uintptr_t)f->bytes;
+
+    (void)from;
+    if (bytes[3] == TYPE_SKIP) {
+        md_put_be64(bytes + 24, md_be64(bytes + 24) ^ target_xor);
+        md_put_be32(bytes + 40, md_be32(bytes + 40) + version_add);
+    }
+    return false;
+}
+
+static void a_skip_for_an_interest_that_one_never_had_is_not_believed(void **state)
+{
+    (void)state;
+    lose = falsify_skips;
+    want(1, WANTED);
+    run(10 * MS);
+    version_add = 1;
+    target_xor = 0;
+    send_each(5, OTHER);
+    send_each(1, WANTED);
+    run(2000 * MS);
+    assert_true(rrcp_counters(nodes[1].r)->skips_refused > 1);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 0);
+    assert_true(nodes[1].gaps > 0); /* told, not passed over */
+    assert_int_equal(nodes[1].wanted, 1);
+    version_add = 0;
+    target_xor = 1;
+    uint64_t before = rrcp_counters(nodes[1].r)->drop[RRCP_DROP_TARGET];
+    send_each(5, OTHER);
+    send_each(1, WANTED);
+    run(20 * MS);
+    assert_true(rrcp_counters(nodes[1].r)->drop[RRCP_DROP_TARGET] > before);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 0);
+}
+
+static bool cut_0_from_1(const struct flight *f, int from)
+{
+    return from == 1 && f->to == 0;
+}
+
+static void a_node_that_lost_us_is_told_again(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    lose = cut_0_from_1;
+    run(4200 * MS); /* node 0 has lost node 1, which hears its probes */
+    lose = NULL;
+    run(3000 * MS);
+    uint64_t before = nodes[0].data[1];
+    send_each(5, OTHER);
+    run(20 * MS);
+    assert_int_equal(nodes[0].data[1], before);
+    send_each(5, WANTED);
+    run(20 * MS);
+    assert_int_equal(nodes[1].wanted, 5);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(without_interest_everything_goes_to_everybody),
+        TEST(a_peer_gets_what_it_wants_and_is_told_of_the_rest),
+        TEST(what_is_skipped_is_told_within_10_ms),
+        TEST(control_topics_and_what_is_directed_always_come),
+        TEST(a_packet_goes_to_whom_one_of_its_messages_is_for),
+        TEST(a_long_message_is_left_out_as_a_whole),
+        TEST(the_beginning_of_a_long_message_brings_the_rest),
+        TEST(a_lost_skip_is_asked_for_and_told_again),
+        TEST(what_is_no_longer_held_is_told_as_skipped_all_the_same),
+        TEST(what_is_asked_for_behind_the_interest_is_not_left_out),
+        TEST(when_the_stream_begins_anew_everything_comes_until_it_is_told_again),
+        TEST(too_many_topics_are_everything),
+        TEST(many_changes_leave_no_topic_behind),
+        TEST(an_older_node_is_told_nothing_and_sends_everything),
+        TEST(a_skip_for_an_interest_that_one_never_had_is_not_believed),
+        TEST(a_node_that_lost_us_is_told_again),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
