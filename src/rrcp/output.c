@@ -135,11 +135,12 @@ static uint32_t take_copy(struct rrcp *r, uint32_t buffer)
 static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
 {
     uint32_t copy = r->config.path_count > 1 ? take_copy(r, buffer) : RRCP_BUFFER_NONE;
+    const struct packet_data *data = (const void *)rrcp_pool_header(r, buffer);
+    uint64_t skipped =
+        data->header.type == PACKET_DATA ? rrcp_interest_skipped(r, md_be64(data->seq)) : 0;
     int n = emit(r, out, buffer, 0, NULL);
 
-    if (n > 0 && out->type == PACKET_DATA)
-        out->skipped = rrcp_interest_skipped(
-            r, md_be64(((struct packet_data *)rrcp_pool_header(r, buffer))->seq));
+    out->skipped = skipped;
     if (copy != RRCP_BUFFER_NONE)
         n += emit(r, &out[n], copy, 1, NULL);
     return n;
