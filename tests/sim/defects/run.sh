@@ -44,7 +44,7 @@ fresh_tree() { rm -rf "$work/tree/src/rrcp" && cp -r "$root/src/rrcp" "$work/tre
 
 # Objects that no patch touches, and those of the engine without one.
 (cd "$work" && for file in "$root"/src/base/{assert,err}.c "$root"/src/seal/{openssl,multibuffer,seal}.c "$root"/src/attach/{inbound,reader}.c \
-    sim/{simnet,sim,check,limits,users,forger,hostile,mesh,sealed,scenario,figures,rrcpsim}.c; do
+    sim/{simnet,sim,check,limits,users,forger,hostile,mesh,sealed,scenario,figures,figures_mesh,rrcpsim}.c; do
     $cc -std=c17 -O2 -D_GNU_SOURCE -I inc -I sim -I "$root/src/attach" -c "$file" -o "$(basename "$file" .c).o" || exit 1
 done) || exit 1
 fresh_tree
