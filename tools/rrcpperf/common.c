@@ -113,7 +113,7 @@ struct attach *perf_attach(const struct perf_options *options, const char *role,
 
     snprintf(name, sizeof(name), "rrcpperf.%s.%d", role, (int)getpid());
     config.user_name = name;
-    config.sends_only = sends_only;
+    config.sends_only = config.wants_no_data = sends_only;
     config.why = why;
     config.why_size = sizeof(why);
     int err = attach_open(&config, &user);
