@@ -325,7 +325,7 @@ uint64_t rrcp_sender_deadline(const struct rrcp *r)
     if (s->trail < s->send_next) {
         uint64_t age_ns = r->pool.is_over ? OVER_AGE_NS : r->config.hold_ns + 10 * RRCP_MS;
 
-        due_ns = s->slots[s->trail & s->slot_mask].sent_ns + age_ns;
+        due_ns = rrcp_min(due_ns, s->slots[s->trail & s->slot_mask].sent_ns + age_ns);
     }
     if (s->rate > 0 && s->start_beacons == 0 &&
         (s->send_next < s->next_seq || s->open.buffer != RRCP_BUFFER_NONE))

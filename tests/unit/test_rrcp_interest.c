@@ -307,6 +307,23 @@ static void what_is_skipped_is_told_within_10_ms(void **state)
     assert_int_equal(nodes[0].data[1], 0);
 }
 
+/* Each packet postpones the beacon, which would tell of the run, too. */
+static void a_run_has_a_timer_of_10_ms_while_packets_are_held(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(1500 * MS);
+    send_each(1, WANTED);
+    uint64_t end = now + 10 * MS;
+
+    for (int i = 0; i < 8; i++, now += MS) {
+        send_each(1, OTHER);
+        assert_true(rrcp_deadline(nodes[0].r) <= end);
+    }
+    run(3 * MS);
+    assert_int_equal(nodes[0].skips[1], 1);
+}
+
 static void control_topics_and_what_is_directed_always_come(void **state)
 {
     (void)state;
@@ -633,6 +650,7 @@ int main(void)
         TEST(without_interest_everything_goes_to_everybody),
         TEST(a_peer_gets_what_it_wants_and_is_told_of_the_rest),
         TEST(what_is_skipped_is_told_within_10_ms),
+        TEST(a_run_has_a_timer_of_10_ms_while_packets_are_held),
         TEST(control_topics_and_what_is_directed_always_come),
         TEST(a_packet_goes_to_whom_one_of_its_messages_is_for),
         TEST(a_long_message_is_left_out_as_a_whole),
