@@ -82,15 +82,14 @@ static uint32_t pad(const struct rrcp *r, struct packet_beacon *p, uint32_t pos)
     return pos;
 }
 
-/* Writes a beacon without TLVs. Returns its length. What the peers were not sent leaves before it.
- */
+/* Writes a beacon without TLVs. Returns its length. Before it leaves, rrcp_skip_flush() tells what
+ * peers were not sent. */
 static uint32_t fill_beacon(struct rrcp *r, struct packet_beacon *p, uint64_t interval_ns)
 {
     struct rrcp_sender *s = &r->sender;
     size_t name = strlen(r->node);
     uint32_t pos = PACKET_BEACON_BYTES + (uint32_t)((name + 3) & ~3u);
 
-    rrcp_skip_flush(r);
     md_put_be64(p->next_seq, s->send_next);
     md_put_be64(p->trail, s->trail);
     md_put_be64(p->start_ms, r->config.start_ms);
@@ -110,8 +109,10 @@ static void send_beacon(struct rrcp *r, uint64_t interval_ns)
 {
     struct rrcp_sender *s = &r->sender;
     uint32_t buffer;
-    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
+    struct packet_beacon *p;
 
+    rrcp_skip_flush(r);
+    p = rrcp_control_make(r, PACKET_BEACON, &buffer);
     if (!p)
         return;
     uint32_t length = fill_beacon(r, p, interval_ns);
@@ -133,8 +134,10 @@ static void send_beacon(struct rrcp *r, uint64_t interval_ns)
 static void send_probe(struct rrcp *r, const struct rrcp_address *to)
 {
     uint32_t buffer;
-    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
+    struct packet_beacon *p;
 
+    rrcp_skip_flush(r);
+    p = rrcp_control_make(r, PACKET_BEACON, &buffer);
     if (!p)
         return;
     uint32_t length = fill_beacon(r, p, r->sender.beacon_wait_ns);
@@ -150,8 +153,10 @@ static void answer(struct rrcp *r, const struct packet_view *view,
                    const struct rrcp_arrival *arrival, bool is_peer)
 {
     uint32_t buffer;
-    struct packet_beacon *p = rrcp_control_make(r, PACKET_BEACON, &buffer);
+    struct packet_beacon *p;
 
+    rrcp_skip_flush(r);
+    p = rrcp_control_make(r, PACKET_BEACON, &buffer);
     if (!p)
         return;
     uint32_t length = fill_beacon(r, p, r->sender.beacon_wait_ns);

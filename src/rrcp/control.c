@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "control.h"
 
+#include "base/assert.h"
 #include "common.h"
 #include "pool.h"
 
@@ -21,10 +22,17 @@ void *rrcp_control_make(struct rrcp *r, enum packet_type type, uint32_t *buffer)
     return packet;
 }
 
+/* Between making a packet and queueing it nothing else may be queued. */
+static struct control *add(struct rrcp *r)
+{
+    MD_ASSERT(r->control_count < CONTROL_QUEUE);
+    return &r->controls[(r->control_head + r->control_count++) % CONTROL_QUEUE];
+}
+
 void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,
                        const struct rrcp_peer *peer)
 {
-    struct control *control = &r->controls[(r->control_head + r->control_count++) % CONTROL_QUEUE];
+    struct control *control = add(r);
 
     rrcp_pool_buffer(r, buffer)->length = (uint16_t)length;
     control->buffer = buffer;
@@ -37,7 +45,7 @@ void rrcp_control_send(struct rrcp *r, uint32_t buffer, uint32_t length,
 void rrcp_control_send_to(struct rrcp *r, uint32_t buffer, uint32_t length, uint8_t path,
                           const struct rrcp_address *to)
 {
-    struct control *control = &r->controls[(r->control_head + r->control_count++) % CONTROL_QUEUE];
+    struct control *control = add(r);
 
     rrcp_pool_buffer(r, buffer)->length = (uint16_t)length;
     control->buffer = buffer;

@@ -15,16 +15,19 @@
 #include "base/writer.h"
 #include "rrcp/rrcp.h"
 
-#define MS         1000000ull
-#define NODES      3
-#define TYPE_DATA  1
-#define TYPE_UDATA 2
-#define TYPE_NAK   5
-#define TYPE_NCF   6
-#define TYPE_SKIP  11
-#define QUEUE      4096
-#define WANTED     7
-#define OTHER      8
+#define MS            1000000ull
+#define NODES         3
+#define TYPE_DATA     1
+#define TYPE_UDATA    2
+#define TYPE_NAK      5
+#define TYPE_NCF      6
+#define TYPE_SOLICIT  8
+#define TYPE_SKIP     11
+#define NOT_HELD      2
+#define QUEUE         4096
+#define CONTROL_QUEUE 512 /* of the engine */
+#define WANTED        7
+#define OTHER         8
 
 /* What is under way: a packet takes no time, but it is looked at first. */
 struct flight {
@@ -427,26 +430,37 @@ static void a_lost_skip_is_asked_for_and_told_again(void **state)
     assert_int_equal(nodes[1].gaps, 0);
 }
 
-/* Asks node 0 for packets, as node 1. */
-static void ask(uint64_t first, uint32_t count)
+/* Gives node `to` a packet of our making, from the address of node `as`. */
+static void inject(int to, int as, uint64_t session, uint8_t type, uint8_t *bytes, uint32_t length)
 {
-    struct rrcp_arrival in = { .from = &nodes[1].address };
-    uint8_t bytes[52] = { 0x52, 0x52, 0x11, TYPE_NAK };
+    struct rrcp_arrival in = { .bytes = bytes, .length = length, .from = &nodes[as].address };
     uint32_t network = 2166136261u;
 
     for (const char *c = "test"; *c; c++)
         network = (network ^ (uint8_t)*c) * 16777619u;
-    md_put_be16(bytes + 6, sizeof(bytes));
-    md_put_be64(bytes + 8, 1001);
+    memcpy(bytes, (uint8_t[]){ 0x52, 0x52, 0x11, type }, 4);
+    md_put_be16(bytes + 6, (uint16_t)length);
+    md_put_be64(bytes + 8, session);
     md_put_be32(bytes + 16, network);
+    rrcp_input(nodes[to].r, now, &in, 1);
+}
+
+/* Asks node 0 for packets, as another. */
+static void ask_as(int as, uint64_t first, uint32_t count)
+{
+    uint8_t bytes[52] = { 0 };
+
     md_put_be64(bytes + 24, 1000);
     md_put_be64(bytes + 32, first);
     md_put_be16(bytes + 40, 1);
     md_put_be16(bytes + 42, 1);
     md_put_be32(bytes + 48, count);
-    in.bytes = bytes;
-    in.length = sizeof(bytes);
-    rrcp_input(nodes[0].r, now, &in, 1);
+    inject(0, as, 1000 + (uint64_t)as, TYPE_NAK, bytes, sizeof(bytes));
+}
+
+static void ask(uint64_t first, uint32_t count)
+{
+    ask_as(1, first, count);
     turn(0);
 }
 
@@ -465,6 +479,43 @@ static void what_is_no_longer_held_is_told_as_skipped_all_the_same(void **state)
     ask(11, 10);
     assert_int_equal(nodes[0].skips[1], skips + 1);
     assert_int_equal(sent_of[TYPE_NCF], 1);
+}
+
+static uint64_t answers_to_naks(void)
+{
+    const struct rrcp_counters *c = rrcp_counters(nodes[0].r);
+
+    return c->skips_sent + c->ncf_sent[NOT_HELD];
+}
+
+/* The SKIP that must leave before a beacon takes the last place: the beacon has none. */
+static void a_full_queue_of_control_packets_is_not_overrun(void **state)
+{
+    uint8_t solicit[148] = { 0 };
+
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    send_each(10, OTHER);
+    send_each(10, WANTED);
+    run(4000 * MS);
+    send_each(1, OTHER);
+    uint64_t before = answers_to_naks();
+    uint64_t answers = rrcp_counters(nodes[0].r)->answers_sent;
+
+    for (int i = 0; i < 200; i++)
+        ask_as(1, 10, 2); /* one that was skipped, and one that is not held */
+    for (int i = 0; i < 200 && answers_to_naks() < before + CONTROL_QUEUE - 1; i++)
+        ask_as(2, 11, 1);
+    assert_int_equal(answers_to_naks(), before + CONTROL_QUEUE - 1);
+    md_put_be64(solicit + 24, 1000);
+    inject(0, 1, 77, TYPE_SOLICIT, solicit, sizeof(solicit));
+    assert_null(rrcp_check(nodes[0].r));
+    assert_int_equal(answers_to_naks(), before + CONTROL_QUEUE);
+    assert_int_equal(rrcp_counters(nodes[0].r)->answers_sent, answers);
+    assert_true(rrcp_counters(nodes[0].r)->control_dropped > 0);
+    run(20 * MS);
+    assert_int_equal(nodes[1].gaps, 0);
 }
 
 static void what_is_asked_for_behind_the_interest_is_not_left_out(void **state)
@@ -657,6 +708,7 @@ int main(void)
         TEST(the_beginning_of_a_long_message_brings_the_rest),
         TEST(a_lost_skip_is_asked_for_and_told_again),
         TEST(what_is_no_longer_held_is_told_as_skipped_all_the_same),
+        TEST(a_full_queue_of_control_packets_is_not_overrun),
         TEST(what_is_asked_for_behind_the_interest_is_not_left_out),
         TEST(when_the_stream_begins_anew_everything_comes_until_it_is_told_again),
         TEST(too_many_topics_are_everything),
