@@ -129,6 +129,7 @@ void rrcp_interest_met(struct rrcp *r, struct rrcp_peer *peer)
     uint64_t bit = 1ull << place;
 
     i->live |= bit;
+    i->pending &= ~bit;
     peer->place = (uint8_t)(place + 1);
     i->peers[place] = (struct interest_peer){ .session = peer->session,
                                               .since = r->sender.next_seq,

@@ -88,7 +88,8 @@ bool rrcp_skip_output(struct rrcp *r, uint64_t seq)
 {
     if (!r->interest)
         return true;
-    uint64_t skipped = rrcp_interest_skipped(r, seq);
+    /* One that was lost since the packet was closed is told nothing. */
+    uint64_t skipped = rrcp_interest_skipped(r, seq) & r->interest->live;
     uint64_t first = r->interest->pending & ~skipped;
 
     if (first) {

@@ -693,6 +693,32 @@ static void a_node_that_lost_us_is_told_again(void **state)
     assert_int_equal(nodes[1].wanted, 5);
 }
 
+/* Node 0 closes packets that node 1 does not want, and sends them when it has lost that. */
+static void a_peer_that_is_lost_has_no_run(void **state)
+{
+    static uint8_t bytes[1000];
+    struct rrcp_msg msg = { .bytes = bytes, .length = sizeof(bytes), .topic = OTHER };
+
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(rrcp_submit(nodes[0].r, now, nodes[0].port, &msg), MD_OK);
+    now += 10000 * MS;
+    rrcp_input(nodes[0].r, now, NULL, 0);
+    turn(0);
+    assert_int_equal(rrcp_counters(nodes[0].r)->peers_now, 0);
+    assert_int_equal(rrcp_counters(nodes[0].r)->packets_skipped, 0);
+    assert_null(rrcp_check(nodes[0].r));
+    run(3000 * MS);
+    assert_int_equal(rrcp_counters(nodes[0].r)->peers_now, NODES - 1);
+    send_each(1, OTHER);
+    send_each(1, WANTED);
+    run(20 * MS);
+    assert_int_equal(nodes[1].wanted, 1);
+    assert_int_equal(nodes[0].skips[1], 1);
+}
+
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
 
 int main(void)
@@ -716,6 +742,7 @@ int main(void)
         TEST(an_older_node_is_told_nothing_and_sends_everything),
         TEST(a_skip_for_an_interest_that_one_never_had_is_not_believed),
         TEST(a_node_that_lost_us_is_told_again),
+        TEST(a_peer_that_is_lost_has_no_run),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
