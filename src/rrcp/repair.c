@@ -23,6 +23,7 @@
 #define QUEUE_NS_MAX   (20 * RRCP_MS) /* BUSY refuses a repair that would wait longer */
 #define COMING_NS      (2 * RRCP_MS)  /* REPAIR_COMING announces a repair that waits longer */
 #define OVERRIDES_MAX  3
+#define SKIPS_MAX      2 /* that answer one NAK: it may ask for many numbers, few in a row */
 #define SHARED_PERCENT 30
 #define SHARED_LEAST   8
 #define SHARED_WINDOW  256
@@ -80,6 +81,7 @@ struct answers {
     struct answer busy;
     struct answer busy_peer;
     struct range_builder skipped;
+    uint32_t skips; /* SKIPs sent */
 };
 
 /* Answers NOT_HELD to all, once for all receivers that ask within NOT_HELD_NS; in a mesh to who
@@ -248,12 +250,16 @@ static void consider(struct rrcp *r, struct rrcp_peer *peer, struct answers *a, 
         answer_add(r, &a->coming, seq, 0);
 }
 
-/* It was told so before, and that was lost. */
+/* It was told so before, and that was lost. What two SKIPs cannot say it asks for again. */
 static void skip(struct rrcp *r, const struct rrcp_peer *peer, struct answers *a, uint64_t seq)
 {
-    if (a->skipped.count > 0 && rrcp_ranges_add(&a->skipped, seq, 1))
+    if (a->skips == SKIPS_MAX || (a->skipped.count > 0 && rrcp_ranges_add(&a->skipped, seq, 1)))
         return;
-    rrcp_skip_answer(r, peer, &a->skipped);
+    if (a->skipped.count > 0) {
+        rrcp_skip_answer(r, peer, &a->skipped);
+        if (++a->skips == SKIPS_MAX)
+            return;
+    }
     a->skipped.base = seq;
     rrcp_ranges_add(&a->skipped, seq, 1);
 }

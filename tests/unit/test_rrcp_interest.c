@@ -481,6 +481,26 @@ static void what_is_no_longer_held_is_told_as_skipped_all_the_same(void **state)
     assert_int_equal(sent_of[TYPE_NCF], 1);
 }
 
+static void one_request_draws_two_skips_at_most(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    for (int i = 0; i < 300; i++) {
+        send_each(1, OTHER);
+        send_each(1, WANTED);
+        run(MS / 10);
+    }
+    uint64_t skips = nodes[0].skips[1];
+
+    ask(1, 600);
+    assert_int_equal(nodes[0].skips[1], skips + 2);
+    ask(257, 200);
+    assert_int_equal(nodes[0].skips[1], skips + 4);
+    ask(513, 2);
+    assert_int_equal(nodes[0].skips[1], skips + 5);
+}
+
 static uint64_t answers_to_naks(void)
 {
     const struct rrcp_counters *c = rrcp_counters(nodes[0].r);
@@ -734,6 +754,7 @@ int main(void)
         TEST(the_beginning_of_a_long_message_brings_the_rest),
         TEST(a_lost_skip_is_asked_for_and_told_again),
         TEST(what_is_no_longer_held_is_told_as_skipped_all_the_same),
+        TEST(one_request_draws_two_skips_at_most),
         TEST(a_full_queue_of_control_packets_is_not_overrun),
         TEST(what_is_asked_for_behind_the_interest_is_not_left_out),
         TEST(when_the_stream_begins_anew_everything_comes_until_it_is_told_again),
