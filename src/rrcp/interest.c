@@ -48,7 +48,8 @@ int rrcp_interest_init(struct rrcp *r)
     if (!r->interest)
         return MD_ERR_NOMEM;
     r->interest->is_all = true;
-    r->interest->version = (uint32_t)r->hash_key[0]; /* no stranger knows it */
+    r->interest->first_version = (uint32_t)r->hash_key[0]; /* no stranger knows it */
+    r->interest->version = r->interest->first_version;
     r->interest->due_ns = RRCP_NEVER;
     return MD_OK;
 }
@@ -228,7 +229,8 @@ bool rrcp_interest_holds(const struct rrcp *r, uint32_t version)
 {
     const struct rrcp_interest *i = r->interest;
 
-    if (!i || i->version - version >= VERSIONS_BACK)
+    if (!i || i->version - version >= VERSIONS_BACK || version == i->first_version ||
+        version - i->first_version > i->version - i->first_version)
         return false;
     return version != i->version || !i->is_all;
 }

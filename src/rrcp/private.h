@@ -467,8 +467,9 @@ struct rrcp_interest {
     uint64_t filtered; /* those that do not want everything */
     uint64_t pending;  /* those with a run */
     uint64_t due_ns;
-    uint32_t used; /* slots of the table */
-    bool is_all;   /* our own users want everything */
+    uint32_t used;          /* slots of the table */
+    bool is_all;            /* our own users want everything */
+    uint32_t first_version; /* everything: they had not said anything */
     uint32_t version;
     uint32_t count;
     uint32_t topics[RRCP_INTEREST_MAX];

@@ -12,6 +12,7 @@
 
 #include "base/cursor.h"
 #include "base/err.h"
+#include "base/prng.h"
 #include "base/writer.h"
 #include "rrcp/rrcp.h"
 
@@ -690,6 +691,51 @@ static void a_skip_for_an_interest_that_one_never_had_is_not_believed(void **sta
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 0);
 }
 
+/* Tells node 1 in the name of node 0 that a packet was left out. */
+static void skip_as_0(uint64_t seq, uint32_t version)
+{
+    uint8_t bytes[56] = { 0 };
+
+    md_put_be64(bytes + 24, 1001);
+    md_put_be64(bytes + 32, seq);
+    md_put_be32(bytes + 40, version);
+    md_put_be16(bytes + 44, 1);
+    md_put_be32(bytes + 52, 1);
+    inject(1, 0, 1000, TYPE_SKIP, bytes, sizeof(bytes));
+    turn(1);
+}
+
+/* Of node 1: the engine draws it first of all. */
+static uint32_t first_version(void)
+{
+    struct md_prng prng = md_prng_init(1 ^ md_prng_rotate(7, 32));
+
+    return (uint32_t)md_prng_u64(&prng);
+}
+
+static void a_skip_by_a_version_from_before_the_first_is_not_believed(void **state)
+{
+    uint32_t first = first_version();
+
+    (void)state;
+    for (uint32_t back = 0; back < 3; back++)
+        skip_as_0(1, first - back);
+    skip_as_0(1, first + 1);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skips_refused, 4);
+    want(1, WANTED);
+    skip_as_0(1, first);
+    skip_as_0(1, first - 1);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skips_refused, 6);
+    skip_as_0(1, first + 1);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 1);
+    rrcp_interest_set(nodes[1].r, now, NULL, 0);
+    skip_as_0(2, first + 1); /* it may be under way */
+    assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 2);
+    skip_as_0(3, first);
+    skip_as_0(3, first + 2);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skips_refused, 8);
+}
+
 static bool cut_0_from_1(const struct flight *f, int from)
 {
     return from == 1 && f->to == 0;
@@ -762,6 +808,7 @@ int main(void)
         TEST(many_changes_leave_no_topic_behind),
         TEST(an_older_node_is_told_nothing_and_sends_everything),
         TEST(a_skip_for_an_interest_that_one_never_had_is_not_believed),
+        TEST(a_skip_by_a_version_from_before_the_first_is_not_believed),
         TEST(a_node_that_lost_us_is_told_again),
         TEST(a_peer_that_is_lost_has_no_run),
     };
