@@ -10,6 +10,7 @@
 #include "common.h"
 #include "control.h"
 #include "doubt.h"
+#include "interest.h"
 #include "mesh.h"
 #include "peers.h"
 #include "receive.h"
@@ -342,6 +343,7 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
     }
     if (!rrcp_mesh_shows_life(r, view)) {
         peer->is_interest_told = false; /* it may have lost us, and what we told it */
+        rrcp_interest_doubt(r, peer);   /* and its users may want something else since then */
         return;
     }
     (void)rrcp_unicast_tell_interest(r, peer);

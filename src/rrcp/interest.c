@@ -225,6 +225,11 @@ uint32_t rrcp_interest_write(const struct rrcp *r, uint8_t *out)
     return (uint32_t)sizeof(*say) + 4 * i->count;
 }
 
+bool rrcp_interest_was_less(const struct rrcp *r)
+{
+    return r->interest->version != r->interest->first_version;
+}
+
 bool rrcp_interest_holds(const struct rrcp *r, uint32_t version)
 {
     const struct rrcp_interest *i = r->interest;

@@ -29,6 +29,9 @@ uint64_t rrcp_interest_skipped(const struct rrcp *r, uint64_t seq);
 
 /* Writes what this node's users want; returns the bytes. */
 uint32_t rrcp_interest_write(const struct rrcp *r, uint8_t *out);
+/* True: our users wanted less than everything at some time, which any peer may still believe, also
+ * one that we meet anew. */
+bool rrcp_interest_was_less(const struct rrcp *r);
 /* True: packets may be left out by this version of our interest. */
 bool rrcp_interest_holds(const struct rrcp *r, uint32_t version);
 

@@ -61,7 +61,7 @@ bool rrcp_unicast_tell_interest(struct rrcp *r, struct rrcp_peer *peer)
 
     if (!r->interest || peer->is_interest_told || !(peer->beacon_state & BEACON_STATE_FILTERS))
         return true;
-    if (!r->interest->is_all || peer->had_interest) {
+    if (rrcp_interest_was_less(r) || peer->had_interest) {
         record.length = rrcp_interest_write(r, bytes);
         if (!enqueue(r, peer, &record, bytes))
             return false;

@@ -759,6 +759,57 @@ static void a_node_that_lost_us_is_told_again(void **state)
     assert_int_equal(nodes[1].wanted, 5);
 }
 
+static bool cut_1_from_0(const struct flight *f, int from)
+{
+    return from == 0 && f->to == 1;
+}
+
+/* Node 1 wants nothing and loses node 0, which does not lose node 1. */
+static void want_nothing_and_be_cut_off(void)
+{
+    uint32_t none = 0;
+
+    rrcp_interest_set(nodes[1].r, now, &none, 0);
+    run(10 * MS);
+    lose = cut_1_from_0;
+    run(4200 * MS);
+    assert_int_equal(rrcp_counters(nodes[1].r)->peers_now, 1);
+    assert_int_equal(rrcp_counters(nodes[0].r)->peers_now, 2);
+}
+
+static void what_is_wanted_since_we_lost_a_node_comes(void **state)
+{
+    (void)state;
+    want_nothing_and_be_cut_off();
+    rrcp_interest_set(nodes[1].r, now, NULL, 0);
+    lose = NULL;
+    run(3000 * MS);
+    assert_int_equal(rrcp_counters(nodes[1].r)->peers_now, 2);
+    assert_int_equal(rrcp_counters(nodes[0].r)->peers_down, 0);
+    nodes[1].gaps = 0;
+    send_each(5, OTHER);
+    run(20 * MS);
+    assert_int_equal(nodes[1].other, 5);
+    assert_int_equal(nodes[1].gaps, 0);
+}
+
+static void a_node_that_lost_us_wants_everything_until_it_says_otherwise(void **state)
+{
+    (void)state;
+    want_nothing_and_be_cut_off();
+    uint64_t before = nodes[0].data[1];
+
+    send_each(5, OTHER);
+    assert_int_equal(nodes[0].data[1], before + 5);
+    lose = NULL;
+    run(3000 * MS);
+    assert_int_equal(rrcp_counters(nodes[0].r)->peers_down, 0);
+    before = nodes[0].data[1];
+    send_each(5, OTHER);
+    run(20 * MS);
+    assert_int_equal(nodes[0].data[1], before);
+}
+
 /* Node 0 closes packets that node 1 does not want, and sends them when it has lost that. */
 static void a_peer_that_is_lost_has_no_run(void **state)
 {
@@ -810,6 +861,8 @@ int main(void)
         TEST(a_skip_for_an_interest_that_one_never_had_is_not_believed),
         TEST(a_skip_by_a_version_from_before_the_first_is_not_believed),
         TEST(a_node_that_lost_us_is_told_again),
+        TEST(what_is_wanted_since_we_lost_a_node_comes),
+        TEST(a_node_that_lost_us_wants_everything_until_it_says_otherwise),
         TEST(a_peer_that_is_lost_has_no_run),
     };
 
