@@ -149,6 +149,13 @@ void check_wish(struct sim_check *check, int node, uint32_t topics)
     }
 }
 
+void check_wishes_known(struct sim_check *check)
+{
+    for (int node = 0; node < check->nodes; node++)
+        for (uint32_t i = 0; i < check->life_count; i++)
+            check->views[node][i].wishes = check->lives[i].wishes;
+}
+
 void check_topic(struct sim_check *check, uint32_t index, int topic)
 {
     struct sim_life *life = &check->lives[index];

@@ -103,6 +103,8 @@ void check_unmessage(struct sim_check *check, uint32_t life, int to, bool is_uni
 void check_topic(struct sim_check *check, uint32_t life, int topic);
 /* The node wants these topics from now on, as bits. */
 void check_wish(struct sim_check *check, int node, uint32_t topics);
+/* There was time enough: each node knows what each other wants, asked or not. */
+void check_wishes_known(struct sim_check *check);
 
 void check_wire(struct sim_check *check, uint32_t life, const struct rrcp_packet *packet);
 void check_event(struct sim_check *check, int node, uint32_t life,

@@ -253,3 +253,50 @@ void sim_wishes(struct sim *sim, int nodes, struct md_prng *prng)
     if (sim_is_mesh(sim) && (totals.packets_skipped == 0 || totals.skips_rcvd == 0))
         sim_fail(sim, "nothing was left out");
 }
+
+void sim_readers_setup(struct sim_options *o, struct md_prng *prng)
+{
+    if (md_prng_below(prng, 2))
+        sim_keys_setup(o, prng);
+    o->nodes = (int)sim_between(prng, 2, 4);
+}
+
+static uint32_t any_wish(struct md_prng *prng)
+{
+    return md_prng_below(prng, 2) ? SIM_WISH_ALL : md_prng_below(prng, 8);
+}
+
+/*
+ * Node 0 only reads, and asks nobody by unicast, so nothing that it sends makes its wish a promise.
+ * It is cut off from node 1, in one direction or in both, for about as long as one waits for the
+ * other, and changes its mind meanwhile. A while after the cut it must be sent what it wants.
+ */
+void sim_readers(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    for (int i = 1; i < nodes; i++) {
+        struct sim_load some = { .per_s = sim_between(prng, 50, 500), .bytes_max = 300 };
+
+        sim_load(sim, i, &some);
+    }
+    sim_run(sim, SEC);
+    for (int turn = 0; turn < 3 && !sim_has_failed(sim); turn++) {
+        uint32_t ms = sim_between(prng, 3800, 6000);
+        uint32_t before_ms = sim_between(prng, 0, ms / 2);
+        uint32_t ways = sim_between(prng, 1, 3);
+
+        sim_wish(sim, 0, any_wish(prng));
+        sim_run(sim, 100 * MS);
+        for (int way = 0; way < 2; way++)
+            if (ways >> way & 1)
+                simnet_block(sim_net(sim), way, 1 - way, true);
+        sim_run(sim, (ms - before_ms) * MS);
+        sim_wish(sim, 0, any_wish(prng));
+        sim_run(sim, before_ms * MS);
+        sim_heal(sim);
+        sim_run(sim, 4 * SEC);
+        if (sim_strangers(sim) > 0)
+            sim_fail(sim, "4 s after the cut %d pairs do not know each other", sim_strangers(sim));
+        sim_wishes_known(sim);
+        sim_run(sim, SEC);
+    }
+}

@@ -96,6 +96,11 @@ void sim_sleep_until(struct sim *sim, int node, uint64_t at_ns); /* as if it had
 void sim_rotate(struct sim *sim, int node, const struct rrcp_key keys[], uint32_t count);
 bool sim_seals_with(const struct sim *sim, int node, int of, int key_id);
 void sim_rename(struct sim *sim, int node, int as); /* at its next restart */
+#define SIM_WISH_ALL UINT32_MAX
+/* Mesh: the node wants these topics from now on, as bits. */
+void sim_wish(struct sim *sim, int node, uint32_t bits);
+/* From now on each node must be sent what it wants. */
+void sim_wishes_known(struct sim *sim);
 void sim_partition(struct sim *sim, int node);
 void sim_heal(struct sim *sim);
 
@@ -164,6 +169,8 @@ void sim_claimed_setup(struct sim_options *o, struct md_prng *prng);
 void sim_claimed(struct sim *sim, int nodes, struct md_prng *prng);
 void sim_wishes_setup(struct sim_options *o, struct md_prng *prng);
 void sim_wishes(struct sim *sim, int nodes, struct md_prng *prng);
+void sim_readers_setup(struct sim_options *o, struct md_prng *prng);
+void sim_readers(struct sim *sim, int nodes, struct md_prng *prng);
 bool sim_is_mesh(const struct sim *sim);
 
 /* figures.c: tables of repairs, delays and retries, and the scaling curve. */

@@ -972,7 +972,8 @@ const struct sim_scenario sim_scenarios[] = {
     { "cut", NULL, sim_cut },
     { "claimed", sim_claimed_setup, sim_claimed },
     { "wishes", sim_wishes_setup, sim_wishes },
+    { "readers", sim_readers_setup, sim_readers },
 };
 
 const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);
-const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 9;
+const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 10;

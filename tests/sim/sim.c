@@ -418,12 +418,35 @@ static int pick_node(struct sim *sim, int not_this)
 
 static const uint32_t topics[SIM_TOPICS + 1] = { 0, 1, 0x101, UINT32_MAX };
 
+static void set_wish(struct sim *sim, struct sim_node *node, uint32_t bits)
+{
+    uint32_t list[SIM_TOPICS];
+    uint32_t count = 0;
+
+    for (int t = 0; t < SIM_TOPICS; t++)
+        if (bits >> t & 1)
+            list[count++] = topics[t];
+    check_wish(&sim->check, node->number, bits);
+    rrcp_interest_set(node->r, local_ns(node, simnet_now(sim->net)),
+                      bits == SIM_WISH_ALL ? NULL : list, count);
+    trace(sim, node->number, "wants %x", bits);
+}
+
+void sim_wish(struct sim *sim, int node, uint32_t bits)
+{
+    set_wish(sim, &sim->nodes[node], bits);
+    simnet_wake(sim->net, node, simnet_now(sim->net));
+}
+
+void sim_wishes_known(struct sim *sim)
+{
+    check_wishes_known(&sim->check);
+}
+
 /* The node wants everything, nothing, or some topics. */
 static void wish(struct sim *sim, struct sim_node *node)
 {
     uint64_t now_ns = simnet_now(sim->net);
-    uint32_t list[SIM_TOPICS];
-    uint32_t count = 0;
 
     if (now_ns < node->next_wish_ns)
         return;
@@ -432,14 +455,8 @@ static void wish(struct sim *sim, struct sim_node *node)
         return;
     }
     bool is_all = md_prng_below(&sim->wishes, 8) == 0;
-    uint32_t bits = is_all ? 7 : md_prng_below(&sim->wishes, 8);
 
-    for (int t = 0; t < SIM_TOPICS; t++)
-        if (bits >> t & 1)
-            list[count++] = topics[t];
-    check_wish(&sim->check, node->number, bits);
-    rrcp_interest_set(node->r, local_ns(node, now_ns), is_all ? NULL : list, count);
-    trace(sim, node->number, "wants %u", bits);
+    set_wish(sim, node, is_all ? SIM_WISH_ALL : md_prng_below(&sim->wishes, 8));
     node->next_wish_ns = now_ns + (1 + md_prng_below(&sim->wishes, 2 * sim->options.wish_ms)) * MS;
 }
 
