@@ -443,6 +443,7 @@ struct rrcp_mesh {
 /* ---- interest ----------------------------------------------------------------------------- */
 
 #define INTEREST_SLOTS 32768 /* at most half of them are in use */
+#define SKIP_RUN_MAX   1024  /* numbers in a row that one SKIP adds to those seen */
 
 /* Of one live peer. Its bit stands for it in every set of peers. */
 struct interest_peer {

@@ -424,28 +424,48 @@ static void mark_skipped(struct rrcp *r, struct rrcp_window *w, uint64_t first, 
     w->used_ns = r->now_ns;
 }
 
+/*
+ * Beyond the highest seen. Only what lies before it becomes missing, and is a claim. It needs slots
+ * while something is missing: what has none is asked for later, and skipped then.
+ */
+static void skip_beyond(struct rrcp *r, struct rrcp_peer *peer, uint64_t first, uint64_t end)
+{
+    struct rrcp_window *w = &peer->window;
+
+    if (first > w->highest + 1) {
+        if (!may_claim(r, w, first)) {
+            rrcp_drop(r, RRCP_DROP_JUMP);
+            rrcp_doubt_raise(r, peer, DOUBT_BEYOND);
+            return;
+        }
+        reach(r, peer, first);
+    }
+    end = rrcp_min(end, first + SKIP_RUN_MAX);
+    if (w->next > w->highest) { /* in order */
+        rrcp_receive_gap(r, peer);
+        w->next = end;
+        w->highest = end - 1;
+    } else {
+        end = rrcp_min(end, w->next + r->config.window_packets);
+        mark_skipped(r, w, first, end);
+    }
+    r->counters.skipped_rcvd += end - first;
+}
+
 void rrcp_receive_skip(struct rrcp *r, struct rrcp_peer *peer, uint64_t first, uint64_t end)
 {
     struct rrcp_window *w = &peer->window;
 
     if (first < w->next)
         first = w->next;
-    if (first >= end)
-        return;
-    if (end > w->highest + 1 && !may_claim(r, w, end)) {
-        rrcp_drop(r, RRCP_DROP_JUMP);
-        rrcp_doubt_raise(r, peer, DOUBT_BEYOND);
-        return;
+    if (first <= w->highest && first < end) {
+        uint64_t seen = rrcp_min(end, w->highest + 1);
+
+        mark_skipped(r, w, first, seen);
+        rrcp_receive_drain(r, peer);
+        r->counters.skipped_rcvd += seen - first;
+        first = seen;
     }
-    r->counters.skipped_rcvd += end - first;
-    if (first > w->highest + 1)
-        reach(r, peer, first);
-    if (w->next > w->highest) { /* in order: no slot is needed */
-        rrcp_receive_gap(r, peer);
-        w->next = end;
-        w->highest = end - 1;
-        return;
-    }
-    mark_skipped(r, w, first, end);
-    rrcp_receive_drain(r, peer);
+    if (first < end)
+        skip_beyond(r, peer, first, end);
 }

@@ -17,8 +17,7 @@
  * when the run is long, and before each beacon, which would make holes of it.
  */
 
-#define SKIP_NS      (10 * RRCP_MS)
-#define SKIP_RUN_MAX 1024 /* a receiver takes at least so many as missing */
+#define SKIP_NS (10 * RRCP_MS)
 
 void rrcp_skip_answer(struct rrcp *r, const struct rrcp_peer *peer, struct range_builder *ranges)
 {

@@ -54,6 +54,7 @@ static int queue_head, queue_count;
 static uint64_t now;
 static uint64_t sent_of[16]; /* packets by type */
 static unsigned turns;
+static uint32_t window_packets, missing_max;
 static bool (*lose)(const struct flight *f, int from);
 
 static void *take(void *context, size_t bytes)
@@ -203,8 +204,8 @@ static void start(int number)
     snprintf(name, sizeof(name), "node%d", number);
     rrcp_config_init(&config);
     config.pool_packets = 2048;
-    config.window_packets = 1024;
-    config.missing_max = 1024;
+    config.window_packets = window_packets;
+    config.missing_max = missing_max;
     config.peers_max = 16;
     config.arrivals_max = 16;
     config.network = "test";
@@ -219,9 +220,10 @@ static void start(int number)
     nodes[number].port = rrcp_user_add(nodes[number].r, &user);
 }
 
-static int setup(void **state)
+static int begin(uint32_t window, uint32_t missing)
 {
-    (void)state;
+    window_packets = window;
+    missing_max = missing;
     queue = calloc(QUEUE, sizeof(*queue));
     now = 1000 * MS;
     lose = NULL;
@@ -233,6 +235,18 @@ static int setup(void **state)
         assert_int_equal(rrcp_counters(nodes[i].r)->peers_now, NODES - 1);
     memset(sent_of, 0, sizeof(sent_of));
     return 0;
+}
+
+static int setup(void **state)
+{
+    (void)state;
+    return begin(1024, 1024);
+}
+
+static int setup_narrow(void **state)
+{
+    (void)state;
+    return begin(64, 16);
 }
 
 static int teardown(void **state)
@@ -691,8 +705,8 @@ static void a_skip_for_an_interest_that_one_never_had_is_not_believed(void **sta
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 0);
 }
 
-/* Tells node 1 in the name of node 0 that a packet was left out. */
-static void skip_as_0(uint64_t seq, uint32_t version)
+/* Tells node 1 in the name of node 0 that packets were left out. */
+static void skip_as_0(uint64_t seq, uint32_t count, uint32_t version)
 {
     uint8_t bytes[56] = { 0 };
 
@@ -700,7 +714,7 @@ static void skip_as_0(uint64_t seq, uint32_t version)
     md_put_be64(bytes + 32, seq);
     md_put_be32(bytes + 40, version);
     md_put_be16(bytes + 44, 1);
-    md_put_be32(bytes + 52, 1);
+    md_put_be32(bytes + 52, count);
     inject(1, 0, 1000, TYPE_SKIP, bytes, sizeof(bytes));
     turn(1);
 }
@@ -719,21 +733,92 @@ static void a_skip_by_a_version_from_before_the_first_is_not_believed(void **sta
 
     (void)state;
     for (uint32_t back = 0; back < 3; back++)
-        skip_as_0(1, first - back);
-    skip_as_0(1, first + 1);
+        skip_as_0(1, 1, first - back);
+    skip_as_0(1, 1, first + 1);
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_refused, 4);
     want(1, WANTED);
-    skip_as_0(1, first);
-    skip_as_0(1, first - 1);
+    skip_as_0(1, 1, first);
+    skip_as_0(1, 1, first - 1);
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_refused, 6);
-    skip_as_0(1, first + 1);
+    skip_as_0(1, 1, first + 1);
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 1);
     rrcp_interest_set(nodes[1].r, now, NULL, 0);
-    skip_as_0(2, first + 1); /* it may be under way */
+    skip_as_0(2, 1, first + 1); /* it may be under way */
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_rcvd, 2);
-    skip_as_0(3, first);
-    skip_as_0(3, first + 2);
+    skip_as_0(3, 1, first);
+    skip_as_0(3, 1, first + 2);
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_refused, 8);
+}
+
+static void long_runs_fit_narrow_windows(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    for (int i = 0; i < 20; i++) {
+        send_each(i == 10 ? 1500 : 100, OTHER);
+        send_each(1, WANTED);
+        run(MS);
+    }
+    run(100 * MS);
+    assert_int_equal(nodes[1].wanted, 20);
+    assert_int_equal(nodes[1].gaps, 0);
+    assert_int_equal(sent_of[TYPE_NAK], 0);
+    assert_int_equal(rrcp_counters(nodes[1].r)->skipped_rcvd, 3400);
+    assert_int_equal(rrcp_counters(nodes[1].r)->drop[RRCP_DROP_JUMP], 0);
+}
+
+static bool lose_first(const struct flight *f, int from)
+{
+    return from == 0 && f->to == 1 && f->bytes[3] == TYPE_DATA && md_be64(f->bytes + 24) == 1 &&
+           !(f->bytes[4] & 1);
+}
+
+static void only_what_becomes_missing_is_a_claim(void **state)
+{
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    lose = lose_first;
+    send_each(1, WANTED);
+    send_each(40, OTHER);
+    send_each(1, WANTED);
+    run(100 * MS);
+    assert_int_equal(nodes[1].wanted, 2);
+    assert_int_equal(nodes[1].gaps, 0);
+    assert_int_equal(rrcp_counters(nodes[1].r)->drop[RRCP_DROP_JUMP], 0);
+}
+
+static bool lose_first_two(const struct flight *f, int from)
+{
+    return from == 0 && f->to == 1 && f->bytes[3] == TYPE_DATA && md_be64(f->bytes + 24) <= 2;
+}
+
+/* Packets 1 and 2 are missing, 3 is there; the window ends at 64. */
+static void of_a_run_that_is_too_long_is_taken_what_fits(void **state)
+{
+    struct rrcp_peer_info info;
+
+    (void)state;
+    want(1, WANTED);
+    run(10 * MS);
+    lose = lose_first_two;
+    send_each(3, WANTED);
+    run(MS / 10);
+    skip_as_0(100, 1, first_version() + 1);
+    assert_int_equal(rrcp_counters(nodes[1].r)->drop[RRCP_DROP_JUMP], 1);
+    skip_as_0(2, 60000, first_version() + 1);
+    assert_true(rrcp_peer_info(nodes[1].r, 0, &info));
+    assert_int_equal(info.missing_now, 1);
+    assert_int_equal(info.highest_seq, 64);
+    assert_null(rrcp_check(nodes[1].r));
+    skip_as_0(1, 60000, first_version() + 1); /* now nothing is missing: 1,024 and no more */
+    assert_true(rrcp_peer_info(nodes[1].r, 0, &info));
+    assert_int_equal(info.missing_now, 0);
+    assert_int_equal(info.next_seq, 64 + 1024 + 1);
+    assert_int_equal(nodes[1].wanted, 1);
+    assert_int_equal(nodes[1].gaps, 0);
+    assert_null(rrcp_check(nodes[1].r));
 }
 
 static bool cut_0_from_1(const struct flight *f, int from)
@@ -836,7 +921,8 @@ static void a_peer_that_is_lost_has_no_run(void **state)
     assert_int_equal(nodes[0].skips[1], 1);
 }
 
-#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST(name)        cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_NARROW(name) cmocka_unit_test_setup_teardown(name, setup_narrow, teardown)
 
 int main(void)
 {
@@ -860,6 +946,9 @@ int main(void)
         TEST(an_older_node_is_told_nothing_and_sends_everything),
         TEST(a_skip_for_an_interest_that_one_never_had_is_not_believed),
         TEST(a_skip_by_a_version_from_before_the_first_is_not_believed),
+        TEST_NARROW(long_runs_fit_narrow_windows),
+        TEST_NARROW(only_what_becomes_missing_is_a_claim),
+        TEST_NARROW(of_a_run_that_is_too_long_is_taken_what_fits),
         TEST(a_node_that_lost_us_is_told_again),
         TEST(what_is_wanted_since_we_lost_a_node_comes),
         TEST(a_node_that_lost_us_wants_everything_until_it_says_otherwise),
