@@ -333,17 +333,18 @@ void rrcp_beacon_input(struct rrcp *r, struct rrcp_peer *peer, const struct pack
         return;
     }
     r->counters.beacons_rcvd++;
-    /* A node asks for frequent STATUS from its start on; a forged beacon must not. */
-    peer->beacon_state = (uint16_t)((md_be16(view->beacon->state) & ~BEACON_STATE_FLOW) |
-                                    (peer->beacon_state & BEACON_STATE_FLOW));
+    /* A node asks for frequent STATUS, and filters, from its start on; a forged beacon must not
+     * begin or end that. */
+    peer->beacon_state = (uint16_t)((md_be16(view->beacon->state) & ~BEACON_STATE_LASTING) |
+                                    (peer->beacon_state & BEACON_STATE_LASTING));
     if (peer->doubt.why && rrcp_challenge_holds(r, view, arrival, peer->doubt.round)) {
         rrcp_doubt_answered(r, peer, view);
         if (peer->state != PEER_LIVE)
             return;
     }
     if (!rrcp_mesh_shows_life(r, view)) {
-        peer->is_interest_told = false; /* it may have lost us, and what we told it */
-        rrcp_interest_doubt(r, peer);   /* and its users may want something else since then */
+        peer->is_interest_lost = true; /* it may have lost us, and what we told it */
+        rrcp_interest_doubt(r, peer);  /* and its users may want something else since then */
         return;
     }
     (void)rrcp_unicast_tell_interest(r, peer);

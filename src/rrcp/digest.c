@@ -112,7 +112,7 @@ static void add_peer(struct digest *d, const struct rrcp_peer *peer)
         }
     add(d, peer->data_counter[0]);
     add(d, peer->data_counter[1]);
-    add(d, flags(peer->is_interest_told, peer->had_interest, false));
+    add(d, flags(peer->is_interest_told, peer->had_interest, peer->is_interest_lost));
     add_window(d, &peer->window);
     if (peer->unicast)
         add_unicast(d, peer->unicast);

@@ -57,6 +57,7 @@ enum packet_type {
 #define BEACON_STATE_FLOW    8
 #define BEACON_STATE_PROBE   16
 #define BEACON_STATE_FILTERS 32
+#define BEACON_STATE_LASTING (BEACON_STATE_FLOW | BEACON_STATE_FILTERS) /* never change */
 
 #define BEACON_TLV_PADDING   4
 #define BEACON_TLV_ECHO      5

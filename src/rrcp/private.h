@@ -226,9 +226,11 @@ struct rrcp_peer {
     uint64_t unicast_incarnation; /* first one to use: after those of before its death */
     uint64_t unicast_rx_next;
     uint64_t unicast_rx_incarnation;
-    bool is_interest_told; /* what our users want now is in its stream */
-    bool had_interest;     /* it was told of an interest in less than everything */
-    uint8_t place;         /* mesh: its bit, + 1; 0: none */
+    bool is_interest_told;     /* what our users want now is in its stream */
+    bool is_interest_lost;     /* it may have lost that: to be said again, once a second */
+    bool had_interest;         /* it was told of an interest in less than everything */
+    uint64_t interest_said_ns; /* when it was told last */
+    uint8_t place;             /* mesh: its bit, + 1; 0: none */
 
     /* its data, for our STATUS */
     bool has_data;   /* data arrived since our last STATUS */

@@ -152,7 +152,7 @@ void rrcp_skip_input(struct rrcp *r, struct rrcp_peer *peer, const struct packet
     if (!rrcp_interest_holds(r, md_be32(view->skip->version))) {
         r->counters.skips_refused++;
         peer->had_interest = true; /* it believes something else: it is told once more */
-        peer->is_interest_told = false;
+        peer->is_interest_lost = true;
         return;
     }
     r->counters.skips_rcvd++;

@@ -24,6 +24,7 @@
 
 #define QUEUE_MESSAGES 4096
 #define RESEND_NS_MAX  (1 * RRCP_S)
+#define SAY_AGAIN_NS   (1 * RRCP_S)
 #define FAST_LATER     3
 #define BEHIND_NS      (500 * RRCP_MS)
 #define BEHIND_NS_MAX  (2 * RRCP_S)
@@ -54,12 +55,21 @@ static bool enqueue(struct rrcp *r, struct rrcp_peer *peer, const struct unicast
     return true;
 }
 
+/* Without keys anybody can make us say it again: that waits. A change must not. */
+static bool must_tell(const struct rrcp *r, const struct rrcp_peer *peer)
+{
+    if (!r->interest || !(peer->beacon_state & BEACON_STATE_FILTERS))
+        return false;
+    return !peer->is_interest_told ||
+           (peer->is_interest_lost && r->now_ns - peer->interest_said_ns >= SAY_AGAIN_NS);
+}
+
 bool rrcp_unicast_tell_interest(struct rrcp *r, struct rrcp_peer *peer)
 {
     uint8_t bytes[INTEREST_BYTES_MAX];
     struct unicast_record record = { .topic = RRCP_TOPIC_USER_DOWN };
 
-    if (!r->interest || peer->is_interest_told || !(peer->beacon_state & BEACON_STATE_FILTERS))
+    if (!must_tell(r, peer))
         return true;
     if (rrcp_interest_was_less(r) || peer->had_interest) {
         record.length = rrcp_interest_write(r, bytes);
@@ -67,8 +77,10 @@ bool rrcp_unicast_tell_interest(struct rrcp *r, struct rrcp_peer *peer)
             return false;
         r->counters.interests_sent++;
         peer->had_interest = true;
+        peer->interest_said_ns = r->now_ns;
     }
     peer->is_interest_told = true;
+    peer->is_interest_lost = false;
     return true;
 }
 

@@ -20,6 +20,7 @@
 #define NODES         3
 #define TYPE_DATA     1
 #define TYPE_UDATA    2
+#define TYPE_BEACON   4
 #define TYPE_NAK      5
 #define TYPE_NCF      6
 #define TYPE_SOLICIT  8
@@ -220,13 +221,13 @@ static void start(int number)
     nodes[number].port = rrcp_user_add(nodes[number].r, &user);
 }
 
-static int begin(uint32_t window, uint32_t missing)
+static int begin(uint32_t window, uint32_t missing, bool (*first)(const struct flight *f, int from))
 {
     window_packets = window;
     missing_max = missing;
     queue = calloc(QUEUE, sizeof(*queue));
     now = 1000 * MS;
-    lose = NULL;
+    lose = first;
     queue_head = queue_count = 0;
     for (int i = 0; i < NODES; i++)
         start(i);
@@ -240,13 +241,29 @@ static int begin(uint32_t window, uint32_t missing)
 static int setup(void **state)
 {
     (void)state;
-    return begin(1024, 1024);
+    return begin(1024, 1024, NULL);
 }
 
 static int setup_narrow(void **state)
 {
     (void)state;
-    return begin(64, 16);
+    return begin(64, 16, NULL);
+}
+
+/* Bit 32 of the state of a BEACON: an older node does not have it. */
+static bool make_old(const struct flight *f, int from)
+{
+    uint8_t *bytes = (uint8_t *)(uintptr_t)f->bytes;
+
+    if (bytes[3] == TYPE_BEACON && from == 0)
+        bytes[55] &= (uint8_t)~32;
+    return false;
+}
+
+static int setup_old(void **state)
+{
+    (void)state;
+    return begin(1024, 1024, make_old);
 }
 
 static int teardown(void **state)
@@ -641,21 +658,9 @@ static void many_changes_leave_no_topic_behind(void **state)
     assert_int_equal(nodes[1].messages, 1);
 }
 
-/* Bit 32 of the state of a BEACON: an older node does not have it. */
-static bool make_old(const struct flight *f, int from)
-{
-    uint8_t *bytes = (uint8_t *)(uintptr_t)f->bytes;
-
-    if (bytes[3] == 4 && from == 0)
-        bytes[55] &= (uint8_t)~32;
-    return false;
-}
-
 static void an_older_node_is_told_nothing_and_sends_everything(void **state)
 {
     (void)state;
-    lose = make_old;
-    run(1500 * MS);
     want(1, WANTED);
     run(2000 * MS);
     send_each(10, OTHER);
@@ -663,6 +668,21 @@ static void an_older_node_is_told_nothing_and_sends_everything(void **state)
     assert_int_equal(nodes[1].other, 10);
     assert_int_equal(rrcp_counters(nodes[0].r)->interests_rcvd, 0);
     assert_int_equal(rrcp_counters(nodes[2].r)->interests_rcvd, 1);
+}
+
+/* No key: anybody can forge the BEACONs of node 0, but not those by which one met it. */
+static void a_beacon_without_the_promise_takes_nothing_back(void **state)
+{
+    (void)state;
+    nodes[0].answers = true;
+    want(1, OTHER);
+    run(20 * MS);
+    lose = make_old;
+    run(1500 * MS);
+    want(1, WANTED);
+    submit(1, 0, 1000, RRCP_MSG_UNICAST);
+    run(100 * MS);
+    assert_int_equal(nodes[1].wanted, 1);
 }
 
 static uint64_t target_xor;
@@ -748,6 +768,27 @@ static void a_skip_by_a_version_from_before_the_first_is_not_believed(void **sta
     skip_as_0(3, 1, first);
     skip_as_0(3, 1, first + 2);
     assert_int_equal(rrcp_counters(nodes[1].r)->skips_refused, 8);
+}
+
+static void whoever_is_not_believed_hears_once_a_second_what_is_wanted(void **state)
+{
+    uint64_t before;
+
+    (void)state;
+    want(1, WANTED);
+    run(1500 * MS);
+    before = rrcp_counters(nodes[1].r)->interests_sent;
+    for (int i = 0; i < 100; i++) {
+        skip_as_0(1, 1, first_version());
+        submit(1, 0, 1000, RRCP_MSG_UNICAST);
+        run(5 * MS);
+    }
+    assert_true(rrcp_counters(nodes[1].r)->skips_refused >= 100);
+    assert_int_equal(rrcp_counters(nodes[1].r)->interests_sent - before, 1);
+    run(1000 * MS);
+    skip_as_0(1, 1, first_version());
+    submit(1, 0, 1000, RRCP_MSG_UNICAST);
+    assert_int_equal(rrcp_counters(nodes[1].r)->interests_sent - before, 2);
 }
 
 static void long_runs_fit_narrow_windows(void **state)
@@ -922,6 +963,7 @@ static void a_peer_that_is_lost_has_no_run(void **state)
 }
 
 #define TEST(name)        cmocka_unit_test_setup_teardown(name, setup, teardown)
+#define TEST_OLD(name)    cmocka_unit_test_setup_teardown(name, setup_old, teardown)
 #define TEST_NARROW(name) cmocka_unit_test_setup_teardown(name, setup_narrow, teardown)
 
 int main(void)
@@ -943,9 +985,11 @@ int main(void)
         TEST(when_the_stream_begins_anew_everything_comes_until_it_is_told_again),
         TEST(too_many_topics_are_everything),
         TEST(many_changes_leave_no_topic_behind),
-        TEST(an_older_node_is_told_nothing_and_sends_everything),
+        TEST_OLD(an_older_node_is_told_nothing_and_sends_everything),
+        TEST(a_beacon_without_the_promise_takes_nothing_back),
         TEST(a_skip_for_an_interest_that_one_never_had_is_not_believed),
         TEST(a_skip_by_a_version_from_before_the_first_is_not_believed),
+        TEST(whoever_is_not_believed_hears_once_a_second_what_is_wanted),
         TEST_NARROW(long_runs_fit_narrow_windows),
         TEST_NARROW(only_what_becomes_missing_is_a_claim),
         TEST_NARROW(of_a_run_that_is_too_long_is_taken_what_fits),
