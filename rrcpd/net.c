@@ -93,7 +93,7 @@ static void take_mail(struct net *net, uint64_t now_ns)
 
     while (md_mailbox_take(&net->in, &mail)) {
         if (mail.kind == NET_ADD) {
-            net_user_add(net, mail.user);
+            net_user_add(net, mail.user, now_ns);
         } else if (mail.kind == NET_REMOVE) {
             net_user_leave(net, mail.user, (enum backbone_user_reason)mail.value);
         } else if (mail.kind == NET_STOP && !net->is_stopping) {

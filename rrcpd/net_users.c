@@ -38,7 +38,7 @@ static void tell_interest(struct net *net, uint64_t now_ns)
     rrcp_interest_set(net->engine, now_ns, is_all ? NULL : &none, 0);
 }
 
-void net_user_add(struct net *net, struct net_user *user)
+void net_user_add(struct net *net, struct net_user *user, uint64_t now_ns)
 {
     struct rrcp_user wish = { .receives = user->receives };
     struct epoll_event event = { .events = EPOLLIN | EPOLLET, .data.fd = user->doorbell_fd };
@@ -60,7 +60,7 @@ void net_user_add(struct net *net, struct net_user *user)
     user->byte_quota = quota_of(net->quotas.bytes, user->limits.bytes);
     attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
     net->users[net->user_count++] = user;
-    tell_interest(net, md_clock_mono_ns());
+    tell_interest(net, now_ns);
     net_stats_user_add(net, user);
     net_post(net, NET_ADDED, user, port);
 }

@@ -15,7 +15,7 @@ uint64_t net_users_deadline(const struct net *net);
 void net_users_tell_denied(struct net *net);
 void net_users_disarm(struct net *net);
 bool net_users_behind(struct net *net, uint64_t now_ns); /* flowControl min: wait for readers */
-void net_user_add(struct net *net, struct net_user *user);
+void net_user_add(struct net *net, struct net_user *user, uint64_t now_ns);
 void net_user_leave(struct net *net, struct net_user *user, enum backbone_user_reason reason);
 
 #endif
