@@ -13,8 +13,8 @@
  * The input is a list of steps: u8 kind, u8 length, bytes. A packet is taken as it stands, or its
  * header is put right first, so that the fuzzer gets past the outer checks: as one of four
  * sessions, to one of two networks' addresses, with the right length. Other steps let time pass
- * and let local users send. The first byte says whether there are keys (1: one, 3: two) and
- * whether the engine encrypts (4); then a
+ * and let local users send. The first byte says whether there are keys (1: one, 3: two), whether
+ * the engine encrypts (4), is one of a mesh (8), and wants one topic alone there (16). With keys a
  * packet put right is signed, too, unless its kind has bit 2; one taken as it stands only if it
  * has.
  */
@@ -89,7 +89,7 @@ static uint32_t network_id(const char *name)
 /* So much of a packet of this type stays readable when it is encrypted. */
 static uint32_t clear_bytes(uint8_t type, uint32_t length)
 {
-    static const uint8_t clear[] = { 0, 24, 40, 32, 0, 32, 24, 24, 0, 32, 24 };
+    static const uint8_t clear[] = { 0, 24, 40, 32, 0, 32, 24, 24, 0, 32, 24, 32 };
     uint32_t bytes = type < sizeof(clear) && clear[type] ? clear[type] : length;
 
     return bytes < length ? bytes : length;
@@ -181,6 +181,7 @@ static void answer(struct rrcp *r, uint64_t now_ns, struct traffic *traffic)
     md_put_be32(bytes + 16, network_id("fuzz"));
     md_put_be64(bytes + 24, 1);
     md_put_be64(bytes + 32, 1);
+    bytes[55] = traffic->is_mesh ? 32 : 0;
     bytes[62] = 1;
     bytes[63] = traffic->is_mesh ? 2 : 1;
     bytes[64] = (uint8_t)traffic->asked;
@@ -298,6 +299,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         abort();
     int port = rrcp_user_add(r, &user);
 
+    if (options >> 4 & 1)
+        rrcp_interest_set(r, now_ns, (const uint32_t[]){ 1 }, 1);
     for (int i = 0; i < 4; i++, now_ns += 50 * MS)
         step_time(r, now_ns, &traffic);
     while (md_rd_left(&rd) >= 2) {

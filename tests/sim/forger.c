@@ -16,7 +16,7 @@
  */
 #define HEARD_MAX    512
 #define PACKET_MAX   4200
-#define TYPE_MAX     10
+#define TYPE_MAX     10 /* and 11 in a mesh */
 #define HEADER_BYTES 24
 
 struct heard {
@@ -131,7 +131,7 @@ static uint32_t put_beacon(struct sim *sim, struct sim_forger *f, uint8_t *bytes
 
     md_put_be64(bytes + 24, some_seq(f, as));
     md_put_be64(bytes + 32, below(f, 2) ? md_be64(bytes + 24) : 1);
-    md_put_be16(bytes + 54, (uint16_t)below(f, 16));
+    md_put_be16(bytes + 54, (uint16_t)below(f, sim_is_mesh(sim) ? 64 : 16));
     md_put_be32(bytes + 56, 2000);
     md_put_be16(bytes + 60, 1000);
     bytes[62] = (uint8_t)snprintf((char *)bytes + 64, 24, "node%d.1.rrcpd", name);
@@ -223,6 +223,13 @@ static uint32_t put_body(struct sim *sim, struct sim_forger *f, uint8_t *bytes, 
         md_put_be64(bytes + 40, some_seq(f, as));
         md_put_be32(bytes + 48, below(f, 1000));
         return 68;
+    case 11: /* a guess at the version */
+        md_put_be64(bytes + 24, to_session);
+        md_put_be64(bytes + 32, some_seq(f, as));
+        md_put_be32(bytes + 40, md_prng_u32(&f->prng));
+        count = put_ranges(f, bytes, 48);
+        md_put_be16(bytes + 44, (uint16_t)count);
+        return 48 + 8 * count;
     default:
         return 26;
     }
@@ -278,12 +285,13 @@ void sim_forge(struct sim *sim, int packets, int type)
 {
     struct sim_forger *f = sim->forger;
     uint8_t bytes[PACKET_MAX];
+    uint32_t types = sim_is_mesh(sim) ? TYPE_MAX + 1 : TYPE_MAX;
 
     for (int i = 0; i < packets; i++) {
         int to = (int)below(f, (uint32_t)sim->options.nodes);
         int as = (int)below(f, (uint32_t)sim->options.nodes);
         struct rrcp_address from = { .length = 6 };
-        uint8_t of = (uint8_t)(type ? (uint32_t)type : 1 + below(f, TYPE_MAX));
+        uint8_t of = (uint8_t)(type ? (uint32_t)type : 1 + below(f, types));
 
         if (!sim->nodes[to].r)
             continue;

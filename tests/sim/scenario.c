@@ -601,7 +601,8 @@ static void forger_setup(struct sim_options *o, struct md_prng *prng)
 /* I9: no finite set of forged packets keeps a receiver from a live sender for longer than 3 s. */
 static void forger(struct sim *sim, int nodes, struct md_prng *prng)
 {
-    int only = (int)(md_prng_below(prng, 2) ? 1 + md_prng_below(prng, 10) : 0);
+    uint32_t types = sim_is_mesh(sim) ? 11 : 10;
+    int only = (int)(md_prng_below(prng, 2) ? 1 + md_prng_below(prng, types) : 0);
 
     sim_settle_long(sim);
     for (int i = 0; i < nodes; i++) {
