@@ -84,6 +84,29 @@ def a_repair_goes_to_who_asks(bed):
     assert bed.counters(3)["pktsRepaired"] > 0 and bed.counters(2)["retransPktsRcvd"] == 0
 
 
+def who_reads_nothing_is_sent_nothing(bed):
+    """Nodes 1 and 3 have publishers alone. Then somebody reads at node 3, while they send."""
+    spaces = hosts(bed, 3)
+    every = "10.66.0.1 10.66.0.2 10.66.0.3"
+    daemons = [node(bed, number, spaces, every) for number in (1, 2, 3)]
+    for number, daemon in enumerate(daemons, 1):
+        hears(daemon, *({1, 2, 3} - {number}))
+    reader = bed.perf("sub", 2, "-publishers", 2, space=spaces[1])
+    senders = [bed.perf("pub", i, "-rate", 2000, "-seconds", 8, space=spaces[i - 1]) for i in (1, 3)]
+    until(lambda: bed.counters(3)["skippedReceived"] > 100 and bed.counters(1)["skippedReceived"] > 100,
+          lambda: f"nothing is left out: {bed.counters(1)} {bed.counters(3)}")
+    late = bed.perf("sub", 3, "-publishers", 2, space=spaces[2])
+    sent = sum(sender.result()["sent"] for sender in senders)
+    got, got_late = reader.result(), late.result()
+    clean(got)
+    clean(got_late)
+    assert got["received"] == sent > got_late["received"], (got, got_late, sent)
+    for number in (1, 2, 3):
+        counters = bed.counters(number)
+        assert counters["skipsRefused"] == 0, counters
+    assert bed.counters(2)["skippedReceived"] == 0 < bed.counters(1)["packetsSkipped"]
+
+
 def ipv6_carries_a_mesh(bed):
     spaces = hosts(bed, 2)
     first = node(bed, 1, spaces, "[fd66::2]:8501", "*rrcp*unicastPort : 8502")
