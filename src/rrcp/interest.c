@@ -185,28 +185,17 @@ void rrcp_interest_input(struct rrcp *r, struct rrcp_peer *peer, const uint8_t *
 
 /* ---- packets ------------------------------------------------------------------------------ */
 
-uint64_t rrcp_interest_wanted(struct rrcp *r, const struct rrcp_msg *msg)
+uint64_t rrcp_interest_look(struct rrcp *r, const struct rrcp_msg *msg)
 {
     const struct rrcp_interest *i = r->interest;
 
-    if (!i || i->filtered == 0 || msg->topic >= RRCP_TOPIC_USER_DOWN)
+    if (msg->topic >= RRCP_TOPIC_USER_DOWN)
         return UINT64_MAX;
     if (msg->session == 0)
         return ~i->filtered | look(r, msg->topic)->peers;
     const struct rrcp_peer *peer = rrcp_peer_find(r, msg->session);
 
     return ~i->filtered | (peer ? 1ull << (peer->place - 1) : 0);
-}
-
-void rrcp_interest_close(struct rrcp *r, uint64_t seq, uint64_t wanted)
-{
-    if (r->interest)
-        r->interest->skipped[seq & r->sender.slot_mask] = r->interest->filtered & ~wanted;
-}
-
-uint64_t rrcp_interest_skipped(const struct rrcp *r, uint64_t seq)
-{
-    return r->interest ? r->interest->skipped[seq & r->sender.slot_mask] : 0;
 }
 
 /* ---- our own ------------------------------------------------------------------------------ */

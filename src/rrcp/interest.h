@@ -20,12 +20,26 @@ void rrcp_interest_input(struct rrcp *r, struct rrcp_peer *peer, const uint8_t *
 /* Its word may be lost: everything, until it says it again. */
 void rrcp_interest_doubt(struct rrcp *r, const struct rrcp_peer *peer);
 
+uint64_t rrcp_interest_look(struct rrcp *r, const struct rrcp_msg *msg);
+
 /* The peers that the message goes to, as bits. */
-uint64_t rrcp_interest_wanted(struct rrcp *r, const struct rrcp_msg *msg);
+static inline uint64_t rrcp_interest_wanted(struct rrcp *r, const struct rrcp_msg *msg)
+{
+    return r->interest && r->interest->filtered ? rrcp_interest_look(r, msg) : UINT64_MAX;
+}
+
 /* Packet `seq` was closed: the peers that want nothing in it do not get it. */
-void rrcp_interest_close(struct rrcp *r, uint64_t seq, uint64_t wanted);
+static inline void rrcp_interest_close(struct rrcp *r, uint64_t seq, uint64_t wanted)
+{
+    if (r->interest)
+        r->interest->skipped[seq & r->sender.slot_mask] = r->interest->filtered & ~wanted;
+}
+
 /* The peers that the packet does not go to. */
-uint64_t rrcp_interest_skipped(const struct rrcp *r, uint64_t seq);
+static inline uint64_t rrcp_interest_skipped(const struct rrcp *r, uint64_t seq)
+{
+    return r->interest ? r->interest->skipped[seq & r->sender.slot_mask] : 0;
+}
 
 /* Writes what this node's users want; returns the bytes. */
 uint32_t rrcp_interest_write(const struct rrcp *r, uint8_t *out);

@@ -136,8 +136,9 @@ static int emit_group(struct rrcp *r, struct rrcp_packet *out, uint32_t buffer)
 {
     uint32_t copy = r->config.path_count > 1 ? take_copy(r, buffer) : RRCP_BUFFER_NONE;
     const struct packet_data *data = (const void *)rrcp_pool_header(r, buffer);
-    uint64_t skipped =
-        data->header.type == PACKET_DATA ? rrcp_interest_skipped(r, md_be64(data->seq)) : 0;
+    uint64_t skipped = 0;
+    if (r->interest && data->header.type == PACKET_DATA)
+        skipped = rrcp_interest_skipped(r, md_be64(data->seq));
     int n = emit(r, out, buffer, 0, NULL);
 
     out->skipped = skipped;

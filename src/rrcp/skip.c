@@ -83,10 +83,8 @@ static void add(struct rrcp *r, int place, uint64_t seq)
         tell(r, place);
 }
 
-bool rrcp_skip_output(struct rrcp *r, uint64_t seq)
+bool rrcp_skip_before(struct rrcp *r, uint64_t seq)
 {
-    if (!r->interest)
-        return true;
     /* One that was lost since the packet was closed is told nothing. */
     uint64_t skipped = rrcp_interest_skipped(r, seq) & r->interest->live;
     uint64_t first = r->interest->pending & ~skipped;

@@ -5,8 +5,14 @@
 
 #include "private.h"
 
+bool rrcp_skip_before(struct rrcp *r, uint64_t seq);
+
 /* Packet `seq` leaves now. False: SKIPs to those that get it must leave first, and were queued. */
-bool rrcp_skip_output(struct rrcp *r, uint64_t seq);
+static inline bool rrcp_skip_output(struct rrcp *r, uint64_t seq)
+{
+    return !r->interest || rrcp_skip_before(r, seq);
+}
+
 /* Tells everybody at once what he was not sent. */
 void rrcp_skip_flush(struct rrcp *r);
 void rrcp_skip_tick(struct rrcp *r);
