@@ -381,6 +381,8 @@ static bool unanswered_move(struct rrmp_sink *sink, uint32_t number)
 
     sink_item_refuse_at(sink, number, here, SINK_REFUSED_NS);
     if (sink_link_choose(sink, item) != MD_NIL) {
+        if (item->is_follower)
+            sink_list_begin(sink, here); /* silence does not say that it is not bound there */
         sink_item_leave(sink, number, RRMP_CLOSE_MOVED);
         sink_item_place(sink, number, QUEUE_RECOVERY);
         return true;
@@ -455,9 +457,9 @@ static void item_timer(struct rrmp_sink *sink, uint32_t number)
             sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED); /* its image stopped */
         } else if (item->wants_image) {
             item_unanswered(sink, number);
-        } else if (!item->is_asked && !item->is_follower && item->queue == QUEUE_NONE) {
-            sink_queue_put(sink, number, QUEUE_BACKGROUND);
         } else {
+            if (!item->is_asked && !item->is_follower && item->queue == QUEUE_NONE)
+                sink_queue_put(sink, number, QUEUE_BACKGROUND);
             sink_item_check(sink, number);
         }
         return;

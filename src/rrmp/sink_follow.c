@@ -30,6 +30,7 @@ static void list_end(struct rrmp_sink *sink, struct sink_link *link)
     pause = pause < PAUSE_MAX_NS ? pause : PAUSE_MAX_NS;
     uint64_t due_ns = link->list_began_ns + pause;
     link->list_from = 0;
+    link->list_id = 0; /* an answer that is under way is of before */
     link->list_ns = due_ns > sink->now_ns ? due_ns : sink->now_ns;
 }
 

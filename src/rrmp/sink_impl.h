@@ -104,7 +104,7 @@ struct sink_work {
     bool stays_behind;       /* told suspect behind where it stands: it does not end that */
     bool is_replay;          /* what is under way is no image, but goes on where we were */
     bool is_bound_since;     /* a follower: its instance bound it after it was asked */
-    uint8_t refusals;        /* a follower: since its last image, or since it was bound anywhere */
+    uint8_t refusals;        /* since its last image; a follower: or since it was bound anywhere */
     bool is_preempted;       /* others took its room, and nobody else has any: it waits, suspect */
     uint32_t preempted_link; /* where that was last */
     struct {

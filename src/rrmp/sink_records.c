@@ -11,6 +11,7 @@
 #define SEC            1000000000ull
 
 #define LATER_MIN_MS   100u
+#define ROUND_NS       1000000000ull /* from one instance to the next, after the first rounds */
 #define LATER_MAX_MS   60000u
 #define STRAY_AGAIN_NS (1 * SEC)
 
@@ -229,6 +230,25 @@ static bool waits_elsewhere(const struct rrmp_sink *sink, const struct sink_item
            sink_link_usable(sink, &wish, work->preempted_link);
 }
 
+/* More often than refusals are remembered: no instance is known to have it. */
+static bool is_refused_often(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_work *work = sink_work_take(sink, number);
+
+    if (work->refusals < UINT8_MAX)
+        work->refusals++;
+    return work->refusals > 2 * SINK_REFUSED;
+}
+
+/* It goes round among them, but not as fast as they answer, and consumers know. */
+static void refused_everywhere(struct rrmp_sink *sink, uint32_t number,
+                               const struct rrmp_refuse *refuse)
+{
+    tell_wait(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse);
+    sink_queue_remove(sink, number);
+    sink_timer_set(sink, number, sink->now_ns + ROUND_NS);
+}
+
 /* Not here: another instance, or, when all that could have said so, nowhere. */
 static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct rrmp_refuse *refuse)
 {
@@ -260,6 +280,8 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
     sink_item_place(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
     if (item->state == RRMP_SINK_PARKED)
         tell_wait(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse);
+    else if (is_refused_often(sink, number))
+        refused_everywhere(sink, number, refuse);
 }
 
 /* In step it misses nothing: an image that another asked for has come first, or one is wanted for
@@ -279,6 +301,8 @@ static void refused_later(struct rrmp_sink *sink, uint32_t number, const struct 
     wait = wait > LATER_MAX_MS ? LATER_MAX_MS : wait;
     if (item->state == RRMP_SINK_LIVE) {
         live_refused_later(sink, item);
+        if (item->is_image_open)
+            return; /* the timer is that of its next part */
     } else {
         tell_wait(sink, number, refuse->state ? refuse->state : RRMP_STATE_OPEN_SUSPECT, refuse);
         sink_unask(sink, item);
@@ -301,16 +325,21 @@ static void refuse_in(struct rrmp_sink *sink, uint32_t link, const struct rrmp_r
     }
     struct sink_item *item = sink_item_at(sink, number);
     sink->stats.refused[refuse->scope]++;
-    if (item->is_follower && refuse->scope != RRMP_REFUSE_FINAL && sink_follower_is_bound(item))
+    bool is_bound = item->is_follower && sink_follower_is_bound(item);
+    if (is_bound && refuse->scope != RRMP_REFUSE_FINAL) {
+        sink_window_leave(sink, item);
         return;
+    }
     if (refuse->scope == RRMP_REFUSE_LATER) {
         refused_later(sink, number, refuse);
         return;
     }
     sink_unask(sink, item);
-    if (item->is_follower && refuse->scope == RRMP_REFUSE_FINAL)
+    if (item->is_follower && refuse->scope == RRMP_REFUSE_FINAL) {
         sink_follower_end(sink, number, refuse->state, refuse->code, 0, refuse->text);
-    else if (item->is_follower)
+        if (is_bound)
+            sink_list_begin(sink, link); /* it may have been opened again since */
+    } else if (item->is_follower)
         sink_follower_refused(sink, number, refuse);
     else if (refuse->scope == RRMP_REFUSE_FINAL)
         sink_item_end(sink, number, refuse->state, refuse->code, 0, refuse->text);
