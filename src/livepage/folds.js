@@ -9,6 +9,7 @@ const CELL_TEXT_MAX = 400;
 const FIELDS_MAX = 4000; /* of one item */
 const FIELD_TEXT_MAX = 4096;
 const BLOCK_TEXT_MAX = 65536;
+const WRITES_MAX = 65536; /* characters that one content writes: it may repeat them */
 const DEPTH_MAX = 16;
 
 /* Containers that have rows, and payloads that are shown as a text. */
@@ -30,12 +31,14 @@ function noFields() {
 function writeOver(before, content) {
     const kept = Array.from(before), written = [];
     const pieces = content.split(/\x1b\[(\d*)([`b])/);
-    let at = 0, hasPosition = false, canRepeat = false;
+    let at = 0, hasPosition = false, canRepeat = false, last = "", writes = 0;
     const write = char => {
         while (kept.length < at) kept.push(" ");
         kept[at++] = char;
-        written.push(char);
+        if (!hasPosition) written.push(char);
+        last = char;
         canRepeat = true;
+        writes++;
     };
     for (let i = 0; i < pieces.length; i += 3) {
         if (pieces[i].includes("\x1b[")) return null;
@@ -48,9 +51,9 @@ function writeOver(before, content) {
             hasPosition = true;
             canRepeat = false;
         } else {
-            for (let n = 0; n < number; n++) write(written[written.length - 1]);
+            for (let n = 0; n < number; n++) write(last);
         }
-        if (at > FIELD_TEXT_MAX) return null;
+        if (at > FIELD_TEXT_MAX || writes > WRITES_MAX) return null;
     }
     return (hasPosition ? kept : written).join("");
 }
@@ -135,6 +138,10 @@ function blockText(name, payload) {
 
 /* ---- rows ---- */
 
+function newRow(key, label) {
+    return { key, label: cutText(label, CELL_TEXT_MAX), fields: noFields(), changed: new Map() };
+}
+
 /* The rows of one item. `budget.rows`: how many more the page takes. */
 class Table {
     constructor(budget) {
@@ -153,9 +160,13 @@ class Table {
     apply(kind, container) {
         if (kind !== this.kind) this.clear();
         this.kind = kind;
+        if (kind === "Vector" && container.SupportSorting === true) {
+            this.sortedEntries(container.Entries || []);
+            return;
+        }
         for (const entry of container.Entries || []) {
             if (kind === "Map") this.mapEntry(entry, container.KeyType);
-            else if (kind === "Vector") this.vectorEntry(entry, container.SupportSorting === true);
+            else if (kind === "Vector") this.vectorEntry(entry);
             else if (kind === "Series") this.seriesEntry(entry);
             else this.filterEntry(entry);
         }
@@ -170,31 +181,55 @@ class Table {
     }
 
     /* Places behind the last that is kept are not: those before them stay right. */
-    vectorEntry(entry, isSorted) {
-        const at = entry.Index;
-        if (!Number.isInteger(at) || at < 0) return;
-        if (at >= TABLE_ROWS_MAX) {
-            this.isCut ||= entry.Action !== "Delete";
-            return;
-        }
-        if (isSorted && (entry.Action === "Insert" || entry.Action === "Delete"))
-            this.shift(at, entry.Action === "Insert" ? 1 : -1);
-        if (entry.Action === "Delete" && !isSorted) this.remove(at);
-        else if (entry.Action !== "Delete")
-            this.put(at, String(at), entry, entry.Action === "Update");
+    isPlace(entry) {
+        if (!Number.isInteger(entry.Index) || entry.Index < 0) return false;
+        if (entry.Index < TABLE_ROWS_MAX) return true;
+        this.isCut ||= entry.Action !== "Delete";
+        return false;
     }
 
-    shift(from, by) {
-        const moved = [...this.rows.values()].filter(row => row.key >= from);
-        for (const row of moved) this.remove(row.key);
-        for (const row of moved) {
-            if (by < 0 && row.key === from) continue;
-            row.key += by;
-            row.label = String(row.key);
-            row.isDirty = true;
-            if (row.key >= TABLE_ROWS_MAX) this.isCut = true;
-            else if (this.hasRoom()) this.keep(row);
+    vectorEntry(entry) {
+        if (!this.isPlace(entry)) return;
+        if (entry.Action === "Delete") this.remove(entry.Index);
+        else this.put(entry.Index, String(entry.Index), entry, entry.Action === "Update");
+    }
+
+    /* Rows that are put in or taken out move those behind them: all of a message, then once. */
+    sortedEntries(entries) {
+        const places = [];
+        let count = this.rows.size;
+        for (const row of this.rows.values()) places[row.key] = row;
+        this.budget.rows += count;
+        this.rows.clear();
+        for (const entry of entries) {
+            const at = entry.Index;
+            if (!this.isPlace(entry)) continue;
+            if (entry.Action === "Delete") {
+                if (places.splice(at, 1)[0]) count--;
+                continue;
+            }
+            if (entry.Action === "Insert" && at < places.length) {
+                places.splice(at, 0, undefined);
+                if (places.length > TABLE_ROWS_MAX) {
+                    if (places.pop()) count--;
+                    this.isCut = true;
+                }
+            }
+            if (!places[at]) {
+                if (count >= TABLE_ROWS_MAX || count >= this.budget.rows) {
+                    this.isCut = true;
+                    continue;
+                }
+                places[at] = newRow(at, String(at));
+                count++;
+            }
+            this.fill(places[at], entry, entry.Action === "Update");
         }
+        places.forEach((row, at) => {
+            if (!row) return;
+            if (row.key !== at) Object.assign(row, { key: at, label: String(at), isDirty: true });
+            this.keep(row);
+        });
     }
 
     /* The newest rows stay. */
@@ -232,10 +267,13 @@ class Table {
                 this.isCut = true;
                 return;
             }
-            row = { key, label: cutText(label, CELL_TEXT_MAX), fields: noFields(),
-                changed: new Map() };
+            row = newRow(key, label);
             this.keep(row);
         }
+        this.fill(row, entry, merges);
+    }
+
+    fill(row, entry, merges) {
         const before = row.fields;
         row.fields = merges ? before : noFields();
         for (const [name, value] of Object.entries(fieldsOf(entry)))

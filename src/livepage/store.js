@@ -287,6 +287,7 @@ class Store {
             row.fieldCount = 0;
             row.terminal = row.block = null;
             if (row.table) row.table.clear();
+            row.table = null;
         }
         row.updates++;
         row.imageAt = this.now();
@@ -389,7 +390,8 @@ class Store {
 
     read(row, message) {
         const { fields } = row, sent = message.Fields || {};
-        const text = typeof sent.BCAST_TEXT === "string" ? sent.BCAST_TEXT.trim() : "";
+        const whole = "BCAST_TEXT" in sent ? fields.BCAST_TEXT : ""; /* what came may be a part */
+        const text = typeof whole === "string" ? whole.trim() : "";
         if (text) this.headline(row, text);
         if (typeof fields.SEG_TEXT === "string")
             this.follow(row, String(fields.SEG_FORW || "").trim());

@@ -22,6 +22,7 @@
         const far = `a\x1b[${FIELD_TEXT_MAX + 1}\`b`;
         same("a position far away", foldValue("abc", far), "abc");
         same("repeated for ever", foldValue("abc", "x\x1b[999999999b"), "abc");
+        same("repeated often", foldValue("abc", "x\x1b[4000b\x1b[0`".repeat(9000)), "abc");
         same("a long string is cut", foldValue("", "x".repeat(1e6)).length, FIELD_TEXT_MAX + 1);
     })();
 
@@ -67,6 +68,16 @@
         table.apply("Map", { Entries: [entry("Add", "__proto__", 7), { Action: "Add", Key: "c",
             Fields: JSON.parse("{\"__proto__\":{\"ORDER_PRC\":1},\"constructor\":2}") }] });
         same("names of the language are names", shown(table).slice(4), ["__proto__ 7", "c ORDER_PRC 1 2"]);
+    })();
+
+    (function placesMoveOnceForAMessage() {
+        const shared = budget(), table = new Table(shared);
+        const many = Array.from({ length: 65535 }, (_, i) => place("Insert", 0, i));
+        for (let n = 0; n < 3; n++) table.apply("Vector", { SupportSorting: true, Entries: many });
+        same("many are put in at the front", [table.rows.size, table.isCut, shown(table)[0], shown(table)[999]],
+            [TABLE_ROWS_MAX, true, "0 65534", "999 64535"]);
+        table.apply("Vector", { SupportSorting: true, Entries: many.map(() => place("Delete", 0)) });
+        same("and all are taken out", [table.rows.size, shared.rows], [0, ALL_ROWS_MAX]);
     })();
 
     (function rowsAreBounded() {
