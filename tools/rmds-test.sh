@@ -242,7 +242,8 @@ fuzz_one() { # FUZZER: a short search from its corpus
     corpus=$root/tests/corpus/$name
     work=$RMDS_TMP/fuzz/$name
     mkdir -p "$work/new"
-    (cd "$work" && "$1" -max_total_time="$fuzz_seconds" -timeout=60 -rss_limit_mb=2048 \
+    (cd "$work" && ASAN_OPTIONS=detect_stack_use_after_return=1:strict_string_checks=1 UBSAN_OPTIONS=print_stacktrace=1 \
+        "$1" -max_total_time="$fuzz_seconds" -timeout=60 -rss_limit_mb=2048 \
         -print_final_stats=1 new $([ -d "$corpus" ] && echo "$corpus") >log 2>&1)
     echo $? >"$work/status"
 }
