@@ -233,7 +233,7 @@ void sink_auditdiff_in(struct rrmp_sink *sink, uint32_t number, const struct rrm
     }
 }
 
-/* What an audit said its instance had sent has to be here by now. */
+/* The item must have by now all that an audit said its instance had sent. */
 void sink_item_check(struct rrmp_sink *sink, uint32_t number)
 {
     const struct sink_item *item = sink_item_at(sink, number);

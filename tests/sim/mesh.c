@@ -211,7 +211,7 @@ void sim_wishes_setup(struct sim_options *o, struct md_prng *prng)
 }
 
 /*
- * What each node wants changes at random, while packets are lost and overtake each other, nodes
+ * Each node's wishes change at random, while packets are lost and overtake each other, nodes
  * crash and are cut off. Much goes by unicast: what follows a wish in its stream makes the wish a
  * promise, which check.c holds each sender to.
  */

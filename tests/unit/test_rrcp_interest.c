@@ -31,7 +31,7 @@
 #define WANTED        7
 #define OTHER         8
 
-/* What is under way: a packet takes no time, but it is looked at first. */
+/* Packets under way: one takes no time, but it is looked at first. */
 struct flight {
     int to;
     struct rrcp_address from;

@@ -278,7 +278,7 @@ static void look_at_disk(const struct look *look)
         daemon_trouble_gone(look->troubles, DISK_LOW, look->now_ns, "the disk has room again");
 }
 
-/* What a second from now would be in the file. */
+/* True: data that come from now on will be in the file. */
 static bool can_record(const struct look *look)
 {
     const struct recorder *recorder = &look->self->recorder;
