@@ -86,7 +86,7 @@ size_t ws_client_answer(struct ws_client *c, const uint8_t *bytes, size_t length
         return 0;
     }
     const char *end = stop + 2; /* of the last line */
-    if (strncmp(text, "HTTP/1.", 7) != 0 || stop - text < 12)
+    if (stop - text < 12 || strncmp(text, "HTTP/1.", 7) != 0)
         ws_client_end(c, "the answer to the handshake is no HTTP/1.1");
     else if (strncmp(text + 8, " 101", 4) != 0)
         tell_refusal(c, text, text + length, stop + 4);
