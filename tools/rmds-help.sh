@@ -23,7 +23,7 @@ verb_names() {
     local script
     printf '%s\n' "${builtin_verbs[@]}"
     for script in "$root"/tools/rmds.d/*; do
-        [ -f "$script" ] && [ -x "$script" ] && basename "$script"
+        [ -f "$script" ] && [ -x "$script" ] && echo "${script##*/}"
     done
 }
 

@@ -366,13 +366,18 @@ stage_tidy() {
     collect tidy judge_tidy && passed=$((passed + 1))
 }
 
-# The python3 of a version manager may be a script that looks for the real one each time, which takes longer than many
-# tests: they get the one that it finds.
+# The python3 of a version manager may be a script that looks for the real one each time, and that one may load
+# packages of its own before it begins: both take longer than many tests. They get the system's, which setup has
+# installed what they need for.
 python_itself() {
-    local found real
+    local found
     found=$(command -v python3) && [ "$(head -c 2 "$found" | tr -d '\0')" = '#!' ] || return 0
-    real=$(python3 -c 'import os, sys; print(os.path.dirname(sys.executable))') && [ -x "$real/python3" ] &&
-        PATH=$real:$PATH
+    while IFS= read -r found; do
+        [ "$(head -c 2 "$found" | tr -d '\0')" != '#!' ] || continue
+        "$found" -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null || continue
+        PATH=$(dirname "$found"):$PATH
+        return
+    done < <(type -ap python3)
 }
 
 verb_test() {
