@@ -22,7 +22,6 @@ skip() {
 
 command -v javac >/dev/null 2>&1 || skip "no javac in the path (JDK 17 or later is needed)"
 command -v flock >/dev/null 2>&1 || skip "no flock in the path (util-linux)"
-javac --release 17 -version >/dev/null 2>&1 || skip "javac is older than 17"
 
 exec 9>"$out/lock"
 flock 9
@@ -33,7 +32,7 @@ if [ "$(cat "$out/lib.stamp" 2>/dev/null)" != "$pom_sum" ]; then
     rm -rf "$out/lib" "$out/classes.stamp"
     # What is in the local repository already is taken from there, without a look at the network.
     for offline in -o ""; do
-        mvn $offline -B -q -f "$here/pom.xml" dependency:copy-dependencies \
+        MAVEN_OPTS="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC ${MAVEN_OPTS:-}" mvn $offline -B -q -f "$here/pom.xml" dependency:copy-dependencies \
             -DoutputDirectory="$out/lib" -DincludeScope=runtime >"$out/mvn.log" 2>&1 9>&- && break
         rm -rf "$out/lib"
     done
@@ -43,9 +42,11 @@ fi
 
 source_sum=$(find "$here/src/main/java" "$here/java-bench" -name '*.java' -exec cksum {} + | sort | cksum)
 if [ "$(cat "$out/classes.stamp" 2>/dev/null)" != "$source_sum" ]; then
+    # Each start of javac takes as long as many a test: it is asked only when there is something to compile.
+    javac -J-XX:TieredStopAtLevel=1 --release 17 -version >/dev/null 2>&1 || skip "javac is older than 17"
     rm -rf "$out/classes"
     find "$here/src/main/java" "$here/java-bench" -name '*.java' >"$out/sources"
-    javac --release 17 -Xlint:all,-processing -Werror -encoding UTF-8 -proc:none \
+    javac -J-XX:TieredStopAtLevel=1 -J-XX:+UseSerialGC --release 17 -Xlint:all,-processing -Werror -encoding UTF-8 -proc:none \
         -cp "$out/lib/*" -d "$out/classes" \
         "@$out/sources" 9>&- || exit 1
     echo "$source_sum" >"$out/classes.stamp"

@@ -26,12 +26,10 @@ def python_with(folder, package, module):
 
 def try_to_have(folder, package, module):
     python = os.path.join(folder, "bin", "python3")
-    has_it = [python, "-c", f"import {module}"]
-    if os.path.exists(python):
-        if subprocess.run(has_it, capture_output=True, check=False).returncode == 0:
-            return python
+    if os.path.exists(python) and imports(python, module):
+        return python
     for words in ([sys.executable, "-m", "venv", folder],
-                  [python, "-m", "pip", "install", "-q", package]):
+                  [python, "-m", "pip", "install", "-q", "--no-compile", package]):
         try:
             done = subprocess.run(words, capture_output=True, text=True, check=False, timeout=300)
         except (OSError, subprocess.TimeoutExpired) as error:
@@ -40,4 +38,13 @@ def try_to_have(folder, package, module):
         if done.returncode != 0:
             print(done.stdout, done.stderr)
             return None
+    imports(python, module)
     return python
+
+
+def imports(python, module):
+    """Whether it is there. What the module loads is compiled here, once; most of a package never is."""
+    environment = dict(os.environ)
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    return subprocess.run([python, "-c", f"import {module}"], capture_output=True, check=False,
+                          env=environment).returncode == 0
