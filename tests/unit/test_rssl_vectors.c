@@ -18,6 +18,8 @@
 
 #define CLIENT_SIDE 0 /* bytes the connecting side sent, read by a server channel */
 #define SERVER_SIDE 1
+#define CUTS_ALONE  2000
+#define CUTS_APART  509
 #define MESSAGE_MAX 256
 
 struct message {
@@ -236,6 +238,16 @@ static size_t cut_once(size_t at, size_t left, void *user)
     return at < cut ? cut - at : left;
 }
 
+/* At each place that is CUTS_APART or a multiple of it behind the first one. */
+static size_t cut_often(size_t at, size_t left, void *user)
+{
+    size_t first = *(size_t *)user;
+    size_t next = (CUTS_APART + first - at % CUTS_APART) % CUTS_APART;
+
+    next = next > 0 ? next : CUTS_APART;
+    return next < left ? next : left;
+}
+
 static size_t random_pieces(size_t at, size_t left, void *user)
 {
     uint64_t *seed = user;
@@ -296,12 +308,17 @@ static void check_pieces(const struct connection *connection, int side)
     }
 }
 
+/* Alone in the first bytes, where streams differ most; further on with others far from it. */
 static void check_every_cut(const struct connection *connection, int side)
 {
     struct outcome whole = replay(connection, side, all_at_once, NULL, 64);
     size_t length = connection->side[side].length;
 
-    for (size_t cut = 1; cut < length; cut++) {
+    for (size_t first = 0; length > CUTS_ALONE && first < CUTS_APART; first++) {
+        struct outcome outcome = replay(connection, side, cut_often, &first, 64);
+        assert_memory_equal(&whole, &outcome, sizeof(whole));
+    }
+    for (size_t cut = 1; cut < length && cut < CUTS_ALONE; cut++) {
         struct outcome outcome = replay(connection, side, cut_once, &cut, 64);
         assert_memory_equal(&whole, &outcome, sizeof(whole));
     }
