@@ -96,7 +96,7 @@ class Member(Program):
                     seen = str(instance["values"].get(path))
             if seen == value:
                 return "ok"
-            time.sleep(0.05)
+            time.sleep(0.15)
         return "%s: %s is %s, not %s, after %d s" % (self.name, path, seen, value, READY_S)
 
     def end(self, number=signal.SIGTERM):

@@ -97,7 +97,7 @@ class Consumer:
         end = time.monotonic() + WAIT_S
         while len(re.findall(pattern, self.text(), re.M)) < count:
             assert time.monotonic() < end, f"{pattern}, {count} times: {self.text()[-2000:]}"
-            time.sleep(0.05)
+            time.sleep(0.15)
 
     def end(self):
         self.child.communicate(b"q\n", timeout=WAIT_S)

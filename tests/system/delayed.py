@@ -52,7 +52,7 @@ class Listener:
         end = time.monotonic() + mirror.WAIT_S
         while not is_right():
             assert time.monotonic() < end, f"{what}: {self.said}"
-            time.sleep(0.02)
+            time.sleep(0.15)
 
     def close(self):
         self.client.kill()
@@ -83,7 +83,7 @@ def check(chain):
         for _ in range(UPDATES):
             said.append(time.monotonic())
             chain.say(f"it {ITEM} update")
-            time.sleep(0.02)
+            time.sleep(0.15)
         wanted = [101 + i for i in range(UPDATES) if i % 10 != 9]
         for listener in live, late:
             listener.wait(lambda listener=listener: len(listener.times()) >= UPDATES,

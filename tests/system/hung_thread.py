@@ -77,7 +77,7 @@ class Daemon:
         while not is_so():
             is_over = time.monotonic() >= end or self.process.poll() is not None
             assert not is_over, f"{self.name}: {what}: {self.text()}"
-            time.sleep(0.05)
+            time.sleep(0.15)
 
     def hold(self):
         ptrace(SEIZE, self.thread)

@@ -54,7 +54,7 @@ def await_value(system, instance, name, is_right):
         found = value(system, instance, name)
         if found is not None and is_right(found):
             return found
-        time.sleep(0.05)
+        time.sleep(0.15)
     raise AssertionError(f"{name} of {instance} is {found}")
 
 

@@ -77,7 +77,7 @@ def stop_rrcpd(folder):
                 os.kill(int(text.read().split()[0]), signal.SIGTERM)
     deadline = time.monotonic() + 60
     while glob.glob(f"{folder}/rrcpd.*/") and time.monotonic() < deadline:
-        time.sleep(0.05)
+        time.sleep(0.15)
     left = glob.glob(f"{folder}/rrcpd.*/")
     assert not left, f"rrcpd has left {left}"
 

@@ -122,7 +122,7 @@ class Chain:
         end = time.monotonic() + mirror.WAIT_S
         while not os.path.exists(path):
             assert time.monotonic() < end, "the publisher writes no counts"
-            time.sleep(0.05)
+            time.sleep(0.15)
         with open(path, encoding="ascii") as lines:
             return {words[3]: int(words[0]) for words in map(str.split, lines) if words[0] != "#"}
 
@@ -153,7 +153,7 @@ class Chain:
         end = time.monotonic() + mirror.WAIT_S
         while words not in self.log():
             assert time.monotonic() < end, f"{words}: not in the log\n{self.log()}"
-            time.sleep(0.05)
+            time.sleep(0.15)
 
     def close(self):
         self.run.down(self.system)

@@ -60,7 +60,7 @@ class Daemon:
         end = time.monotonic() + recording.WAIT_S
         while not re.search(pattern, self.told(*words)):
             assert time.monotonic() < end, (pattern, self.told(*words), self.log())
-            time.sleep(0.05)
+            time.sleep(0.15)
 
     def messages(self):
         return int(re.search(r"^  (\d+) messages, ", self.told("status"), re.M)[1])
@@ -69,7 +69,7 @@ class Daemon:
         end = time.monotonic() + recording.WAIT_S
         while self.messages() < count:
             assert time.monotonic() < end, self.told("status")
-            time.sleep(0.02)
+            time.sleep(0.15)
 
     def log(self):
         with open(self.state["log"], encoding="utf-8") as text:
@@ -79,7 +79,7 @@ class Daemon:
         end = time.monotonic() + recording.WAIT_S
         while not re.search(pattern, self.log()):
             assert time.monotonic() < end, (pattern, self.log())
-            time.sleep(0.05)
+            time.sleep(0.15)
 
 
 def check(path):

@@ -46,7 +46,7 @@ def wait_messages(control, count):
     end = time.monotonic() + recording.WAIT_S
     while messages(control) < count:
         assert time.monotonic() < end, (control, messages(control), count)
-        time.sleep(0.02)
+        time.sleep(0.15)
 
 
 def consume(path):
@@ -78,7 +78,7 @@ class Tape:
         while time.monotonic() < end:
             if re.search(pattern, self.state()):
                 return
-            time.sleep(0.05)
+            time.sleep(0.15)
         raise AssertionError((pattern, self.state(), self.told()))
 
     def told(self):
@@ -263,7 +263,7 @@ def a_lapped_ring_is_told(publisher, run_dir, folder):
     end = time.monotonic() + recording.WAIT_S
     while "lapped" not in tape.told():
         assert time.monotonic() < end, tape.state()
-        time.sleep(0.05)
+        time.sleep(0.15)
     wait_messages(tape.control, messages(tape.control) + 1000)
     publisher.rate(0)
     code, text, _ = tape.end()

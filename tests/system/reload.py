@@ -65,7 +65,7 @@ def wait_for(condition, what, seconds=90):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, what
-        time.sleep(0.02)
+        time.sleep(0.15)
 
 
 def reload(conf, text, system):

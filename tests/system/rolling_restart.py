@@ -62,7 +62,7 @@ def all_open(system):
         served = [mirror.value(system, f"p2ps.{i}", "p2ps.worker.0.watches") for i in (1, 2)]
         if sum(n or 0 for n in items) >= ITEMS and sum(n or 0 for n in served) == ITEMS:
             return
-        time.sleep(0.05)
+        time.sleep(0.15)
     raise AssertionError(f"items at src_dist {items}, at p2ps {served}")
 
 

@@ -63,7 +63,7 @@ def until(what, condition, seconds=90):
     deadline = time.monotonic() + seconds
     while not condition():
         check(time.monotonic() < deadline, f"{what}: not within {seconds} s")
-        time.sleep(0.05)
+        time.sleep(0.15)
 
 
 def metrics(port):

@@ -78,7 +78,7 @@ def until(what, condition):
     end = time.monotonic() + WAIT_S
     while not condition():
         assert time.monotonic() < end, f"{what()}: not within {WAIT_S} s"
-        time.sleep(0.05)
+        time.sleep(0.15)
 
 
 def write_files(folder):

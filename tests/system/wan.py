@@ -30,7 +30,7 @@ def until(what, condition, wait_s=WAIT_S):
     end = time.monotonic() + wait_s
     while not (found := condition()):
         assert time.monotonic() < end, f"{what() if callable(what) else what}: not in {wait_s} s"
-        time.sleep(0.05)
+        time.sleep(0.15)
     return found
 
 
