@@ -529,7 +529,7 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
         w->flags &= (uint16_t)~P2PS_WATCH_NO_REFRESH;
     }
     if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed || is_moved))
-        p2ps_watch_wants_image(core, item, at);
+        p2ps_watch_asks_again(core, item, at);
 }
 
 /* ---- the client's words ---- */

@@ -375,6 +375,14 @@ static void tell_waits(struct p2ps_core *core, uint32_t item, uint32_t watch)
         p2ps_watch_status(core, item, watch, &state);
 }
 
+void p2ps_watch_asks_again(struct p2ps_core *core, uint32_t item, uint32_t watch)
+{
+    p2ps_watch_wants_image(core, item, watch);
+    /* The source may have told those who wait long ago, and says it once. */
+    if (core->items[item].watches[watch].state == P2PS_WATCH_NEW)
+        tell_waits(core, item, watch);
+}
+
 void p2ps_watch_too_late(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct rwf_state state =

@@ -34,6 +34,8 @@ void p2ps_watch_has_image(struct p2ps_core *core, uint32_t item, uint32_t watch)
  * who has no room is owed it. */
 bool p2ps_watch_give_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
 void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watch);
+/* The client wants it, and is told that it waits, which stops its timer of the request. */
+void p2ps_watch_asks_again(struct p2ps_core *core, uint32_t item, uint32_t watch);
 void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text);
 /* Closes a snapshot whose image has gone by, in whole or in part: the source sends it once. */
 void p2ps_watch_too_late(struct p2ps_core *core, uint32_t item, uint32_t watch);

@@ -85,6 +85,23 @@ static void an_item_asked_while_the_service_is_down_waits_for_it(void **state)
     assert_string_equal(pair_heard(c, 5), "!I");
 }
 
+/* What the source said of the item it does not say again. */
+static void a_stream_that_is_asked_for_again_while_it_waits_is_told_so(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "!");
+    pair_open(c, 5, "IBM.N");
+    assert_string_equal(pair_heard(c, 5), "!!");
+    pair_provider_comes(pair);
+    pair_pass(pair, 3 * PAIR_SEC);
+    assert_string_equal(pair_heard(c, 5), "!!I");
+}
+
 /* No instance says any more what the service offers: it is the same service all the same. */
 static void an_item_asked_while_no_instance_is_there_waits_for_one(void **state)
 {
@@ -335,6 +352,7 @@ int main(void)
         TEST(a_provider_lost_makes_items_suspect_and_brings_them_back),
         TEST(a_service_whose_streams_end_is_suspect_until_their_images),
         TEST(an_item_asked_while_the_service_is_down_waits_for_it),
+        TEST(a_stream_that_is_asked_for_again_while_it_waits_is_told_so),
         TEST(an_item_asked_while_no_instance_is_there_waits_for_one),
         TEST(a_client_without_single_open_recovers_itself),
         TEST(a_client_that_takes_no_suspect_data_is_told_to_ask_again),
