@@ -53,7 +53,7 @@ struct rrmp_sink_config {
     uint64_t random;              /* seed of table hashing, delays */
     uint32_t item_limit;          /* 0: 16777215 */
     uint32_t item_buckets;        /* the item table starts with; it grows; 0: 4096 */
-    uint32_t instance_limit;      /* 0: 256 */
+    uint32_t instance_limit;      /* 0: 256, which is also the most */
     uint32_t service_limit;       /* 0: 1024 */
     uint32_t post_limit;          /* maxPosts; 0: 10000 */
     uint32_t open_window_minimum; /* minimumOpenWindow; 0: 100 */

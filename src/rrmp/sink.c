@@ -42,7 +42,7 @@ static void config_defaults(struct rrmp_sink_config *config)
 static bool config_is_good(const struct rrmp_sink_config *config)
 {
     return config->send.reserve && config->send.commit && config->send.fill &&
-           config->item_limit <= SINK_ITEMS_MAX && config->instance_limit < 0xFFFF &&
+           config->item_limit <= SINK_ITEMS_MAX && config->instance_limit <= SINK_INSTANCES &&
            config->service_limit <= SINK_SERVICES_MAX && config->link_limit < MD_NIL;
 }
 
@@ -387,11 +387,8 @@ static bool unanswered_move(struct rrmp_sink *sink, uint32_t number)
         sink_item_place(sink, number, QUEUE_RECOVERY);
         return true;
     }
-    struct sink_work *work = sink_work_take(sink, number);
-    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-        if (work->refused[i].link == here)
-            work->refused[i].until_ns = 0;
-    }
+    sink_refusals_forgive(&sink_work_take(sink, number)->refused,
+                          sink_link_at(sink, here)->instance);
     return false;
 }
 

@@ -38,13 +38,8 @@ struct sink_wish sink_wish_of(const struct rrmp_sink *sink, const struct sink_it
 bool sink_wish_is_refused_at(const struct rrmp_sink *sink, const struct sink_wish *wish,
                              uint32_t link)
 {
-    const struct sink_work *work = wish->work;
-
-    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-        if (work->refused[i].until_ns > sink->now_ns && work->refused[i].link == link)
-            return true;
-    }
-    return false;
+    return sink_refusals_has(&wish->work->refused, sink->now_ns,
+                             sink_link_at(sink, link)->instance);
 }
 
 bool sink_link_usable(const struct rrmp_sink *sink, const struct sink_wish *wish, uint32_t number)

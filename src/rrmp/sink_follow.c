@@ -106,10 +106,7 @@ static void is_bound_at(struct rrmp_sink *sink, uint32_t number, uint32_t link)
         return;
     if (item->work != MD_NIL) {
         struct sink_work *work = sink_work_take(sink, number);
-        for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-            if (work->refused[i].link == link)
-                work->refused[i].until_ns = 0;
-        }
+        sink_refusals_forgive(&work->refused, sink_link_at(sink, link)->instance);
         work->refusals = 0;
         work->is_bound_since = work->is_bound_since || item->link == link;
     }

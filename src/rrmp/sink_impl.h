@@ -12,6 +12,7 @@
 #include "outbox.h"
 #include "rrmp/key.h"
 #include "rrmp/sink.h"
+#include "sink_refusals.h"
 #include "state.h"
 
 /*
@@ -35,7 +36,6 @@
 #define SINK_ROWS_MAX         1000u /* rows of one answer judged singly; beyond, the whole service */
 #define SINK_CHUNK            4096u
 #define SINK_CHUNKS           4096u
-#define SINK_REFUSED          4u
 #define SINK_REFUSED_NS       30000000000ull /* an item said not to be there */
 #define SINK_REFUSED_SHORT_NS 1000000000ull  /* the service there has trouble */
 #define SINK_PREEMPTED_NS     5000000000ull  /* at least, until a preempted item asks again */
@@ -107,10 +107,7 @@ struct sink_work {
     uint8_t refusals;        /* since its last image; a follower: or since it was bound anywhere */
     bool is_preempted;       /* others took its room, and nobody else has any: it waits, suspect */
     uint32_t preempted_link; /* where that was last */
-    struct {
-        uint32_t link;
-        uint64_t until_ns;
-    } refused[SINK_REFUSED];
+    struct sink_refusals refused;
     struct sink_chain held;
     struct md_wheel_timer timer;
 };

@@ -123,15 +123,6 @@ struct sink_work *sink_work_take(struct rrmp_sink *sink, uint32_t number)
     return md_slots_at(&sink->works, item->work);
 }
 
-static bool is_refused_anywhere(const struct rrmp_sink *sink, const struct sink_work *work)
-{
-    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-        if (work->refused[i].until_ns > sink->now_ns)
-            return true;
-    }
-    return false;
-}
-
 void sink_work_settle(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
@@ -139,7 +130,7 @@ void sink_work_settle(struct rrmp_sink *sink, uint32_t number)
 
     if (item->work == MD_NIL || work->timer.is_set || work->held.head || work->tag ||
         work->check_seq || work->tries || item->is_image_open || item->standby != MD_NIL ||
-        work->is_preempted || is_refused_anywhere(sink, work))
+        work->is_preempted || sink_refusals_has_any(&work->refused, sink->now_ns))
         return;
     md_slots_give(&sink->works, item->work);
     item->work = MD_NIL;
@@ -320,15 +311,8 @@ void sink_item_tell(struct rrmp_sink *sink, uint32_t number, uint8_t state, uint
 
 void sink_item_refuse_at(struct rrmp_sink *sink, uint32_t number, uint32_t link, uint64_t time_ns)
 {
-    struct sink_work *work = sink_work_take(sink, number);
-    uint32_t oldest = 0;
-
-    for (uint32_t i = 0; i < SINK_REFUSED; i++) {
-        if (work->refused[i].until_ns < work->refused[oldest].until_ns)
-            oldest = i;
-    }
-    work->refused[oldest].link = link;
-    work->refused[oldest].until_ns = sink->now_ns + time_ns;
+    sink_refusals_put(&sink_work_take(sink, number)->refused, sink->now_ns,
+                      sink_link_at(sink, link)->instance, time_ns);
 }
 
 void sink_item_forgive(struct rrmp_sink *sink, uint32_t number)
@@ -343,9 +327,7 @@ void sink_item_forgive(struct rrmp_sink *sink, uint32_t number)
     wish.work = &sink_work_none;
     if (sink_wish_choose(sink, &wish) == MD_NIL)
         return; /* nobody is there to ask: others may come back first */
-    struct sink_work *work = sink_work_take(sink, number);
-    for (uint32_t i = 0; i < SINK_REFUSED; i++)
-        work->refused[i].until_ns = 0;
+    sink_work_take(sink, number)->refused = (struct sink_refusals){ 0 };
     sink_work_settle(sink, number);
 }
 

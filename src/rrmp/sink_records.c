@@ -230,7 +230,7 @@ static bool waits_elsewhere(const struct rrmp_sink *sink, const struct sink_item
            sink_link_usable(sink, &wish, work->preempted_link);
 }
 
-/* More often than refusals are remembered: no instance is known to have it. */
+/* Each one's service has trouble, and there are more than a second's refusals are remembered of. */
 static bool is_refused_often(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_work *work = sink_work_take(sink, number);
@@ -280,7 +280,7 @@ static void refused_here(struct rrmp_sink *sink, uint32_t number, const struct r
     sink_item_place(sink, number, item->had_image ? QUEUE_RECOVERY : QUEUE_NEW);
     if (item->state == RRMP_SINK_PARKED)
         tell_wait(sink, number, RRMP_STATE_OPEN_SUSPECT, refuse);
-    else if (is_refused_often(sink, number))
+    else if (!is_about_item && is_refused_often(sink, number))
         refused_everywhere(sink, number, refuse);
 }
 
