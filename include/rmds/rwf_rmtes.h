@@ -65,4 +65,15 @@ int rwf_rmtes_to_utf8(const uint8_t *string, size_t length, char *text, size_t s
 int rwf_rmtes_update_to_utf8(const uint8_t *content, size_t length, char *text, size_t size,
                              size_t *text_length);
 
+/*
+ * The string of a text in UTF-8 in the sets that a string begins with, ASCII and Latin: a byte for
+ * each character, so that positions in the text, or of later updates, mean the same cells. Control
+ * characters stand for themselves. Returns MD_ERR_RANGE when a character is in neither set or the
+ * text is no UTF-8 (ESC 25 30 and the text is a string then, but its cells are others; in an update
+ * with positions it writes over what it should leave), and MD_ERR_FULL when `size` bytes are too
+ * few; `length` of them are always enough.
+ */
+int rwf_rmtes_from_utf8(const uint8_t *text, size_t length, uint8_t *string, size_t size,
+                        size_t *string_length);
+
 #endif

@@ -295,22 +295,38 @@ static bool read_state(struct json_reader *r, uint32_t token, struct rwf_state *
 
 /* ---- any type ---- */
 
-/* A string that is not all ASCII says that it is UTF-8. */
-static struct rwf_bytes rmtes_of(struct json_reader *r, struct rwf_bytes text)
+/*
+ * A string that is not all ASCII says that it is UTF-8. A part of a string has a byte for each
+ * character, or what says so would write over cells that the part leaves. False: it cannot.
+ */
+static bool rmtes_of(struct json_reader *r, struct rwf_bytes *bytes)
 {
+    const struct rwf_bytes text = *bytes;
     size_t plain = 0;
+    size_t length;
 
     while (plain < text.length && text.data[plain] < 0x80)
         plain++;
-    if (plain == text.length || r->scratch_size - r->scratch_used < text.length + 3)
-        return text;
+    if (plain == text.length)
+        return true;
+    bool is_partial = rwf_rmtes_is_partial(text.data, text.length);
+    if (r->scratch_size - r->scratch_used < text.length + 3)
+        return !is_partial;
     uint8_t *out = r->scratch + r->scratch_used;
+    if (is_partial) {
+        if (rwf_rmtes_from_utf8(text.data, text.length, out, text.length, &length) != RWF_OK)
+            return false;
+        r->scratch_used += length;
+        *bytes = rwf_bytes(out, length);
+        return true;
+    }
     out[0] = 0x1B;
     out[1] = '%';
     out[2] = '0';
     memcpy(out + 3, text.data, text.length);
     r->scratch_used += text.length + 3;
-    return rwf_bytes(out, text.length + 3);
+    *bytes = rwf_bytes(out, text.length + 3);
+    return true;
 }
 
 static bool read_text(struct json_reader *r, unsigned type, uint32_t token, struct rwf_value *out)
@@ -318,8 +334,8 @@ static bool read_text(struct json_reader *r, unsigned type, uint32_t token, stru
     if (json_at(r, token)->kind != JSON_STRING)
         return FAIL_VALUE(r, token);
     out->bytes = json_text(r, token);
-    if (type == RWF_TYPE_RMTES)
-        out->bytes = rmtes_of(r, out->bytes);
+    if (type == RWF_TYPE_RMTES && !rmtes_of(r, &out->bytes))
+        return FAIL_VALUE(r, token);
     out->is_blank = out->bytes.length == 0;
     return true;
 }

@@ -490,3 +490,46 @@ int rwf_rmtes_update_to_utf8(const uint8_t *content, size_t length, char *out, s
 {
     return to_utf8(content, length, out, size, text_length, true);
 }
+
+/* The byte of basic set 2 for a character, or 0. */
+static uint8_t latin_byte(uint32_t c)
+{
+    bool is_taken = c > 0xff;
+
+    if (c <= 0xa0)
+        return 0;
+    for (size_t i = 0; i < sizeof(latin_exceptions) / sizeof(latin_exceptions[0]); i++) {
+        if (latin_exceptions[i].unicode == c)
+            return latin_exceptions[i].byte;
+        is_taken = is_taken || latin_exceptions[i].byte == c;
+    }
+    return is_taken ? 0 : (uint8_t)c;
+}
+
+/* Two or three bytes of legal UTF-8; 0: more. */
+static uint32_t character(const uint8_t *p, size_t length)
+{
+    if (length == 2)
+        return (p[0] & 0x1fu) << 6 | (p[1] & 0x3fu);
+    return length == 3 ? (p[0] & 0x0fu) << 12 | (p[1] & 0x3fu) << 6 | (p[2] & 0x3fu) : 0;
+}
+
+int rwf_rmtes_from_utf8(const uint8_t *text, size_t length, uint8_t *string, size_t size,
+                        size_t *string_length)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < length; count++) {
+        size_t step = rwf_utf8_length(text + i, length - i);
+        uint8_t byte = step == 1 ? text[i] : step ? latin_byte(character(text + i, step)) : 0;
+
+        if (byte == 0 && step != 1)
+            return MD_ERR_RANGE;
+        if (count == size)
+            return MD_ERR_FULL;
+        string[count] = byte;
+        i += step;
+    }
+    *string_length = count;
+    return MD_OK;
+}

@@ -48,6 +48,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     err = rwf_rmtes_update_to_utf8(data, size, text, text_size, &text_length);
     if (text_length > text_size || (err != MD_OK && !rwf_rmtes_is_partial(data, size)))
         abort();
+    /* A byte for each character, and three bytes at most for a byte. */
+    err = rwf_rmtes_from_utf8(data, size, (uint8_t *)text, size, &text_length);
+    if (err == MD_ERR_FULL || (err == MD_OK && text_length > size))
+        abort();
     free(text);
     return 0;
 }

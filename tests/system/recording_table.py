@@ -92,6 +92,27 @@ def partial_updates_go_round(folder):
     assert "\x1b" not in rmdsrec("export", path, "-dict", CONF).stdout
 
 
+def a_part_of_a_string_leaves_the_cells_around_it(folder):
+    """Of strings whose characters take a byte each; of others a part cannot be imported."""
+    later = 61 * 10**9  # the image of an item is written each 60 s
+    rows = [row(1, "REFRESH", "ROW80_1", "M\u00fcnchen 96.10"),
+            row(2, "UPDATE", "ROW80_1", "\u241b[9`\u00a397"), row(later, "UPDATE", "ASK", "1")]
+    path, table = os.path.join(folder, "cells.rrec"), os.path.join(folder, "cells.csv")
+    with open(table, "w", encoding="utf-8") as out:
+        out.write(HEAD + "".join(rows))
+    assert rmdsrec("import", path, "-csv", table, "-dict", CONF).returncode == 0
+    done = rmdsrec("export", path, "-dict", CONF, "-withImages").stdout
+    done = done.encode("latin-1").decode("utf-8").replace('"', "")
+    images = [line for line in done.splitlines() if ",IMAGE,ROW80_1," in line]
+    assert images and images[-1].endswith(",M\u00fcnchen 9\u00a3970"), done
+    with open(table, "w", encoding="utf-8") as out:
+        out.write(HEAD + row(1, "UPDATE", "ROW80_1", "\u65e5\u672c") +
+                  row(2, "UPDATE", "ROW80_1", "\u241b[9`\u65e5"))
+    os.unlink(path)
+    done = rmdsrec("import", path, "-csv", table, "-dict", CONF)
+    assert done.returncode == 2 and "line 3: no value of its field" in done.stderr, done
+
+
 def a_number_that_comes_again_begins_a_message(folder):
     rows = [row(1, "UPDATE", "-40", "01"), row(1, "UPDATE", "-40", "02")]
     path, done = imported(folder, *rows)
@@ -170,6 +191,7 @@ def main():
         for case in (a_long_container_goes_round, a_container_behind_fields_is_another_message,
                      what_is_no_value_is_refused, bytes_that_are_no_value_go_round,
                      partial_updates_go_round,
+                     a_part_of_a_string_leaves_the_cells_around_it,
                      a_number_that_comes_again_begins_a_message, a_table_moves_no_cursor,
                      info_moves_no_cursor, services_are_compared_apart,
                      damaged_ones_are_not_the_same, a_long_command_is_refused):

@@ -211,6 +211,30 @@ static struct json_read read_one(struct fixture *f, const char *text)
     return read;
 }
 
+/* A part of a string has a byte for each character, since its position counts bytes. */
+static void a_part_of_a_string_takes_a_byte_for_each_character(void **state)
+{
+    static const char text[] = "{\"Type\":\"Update\",\"ID\":3,\"Fields\":{\"DSPLY_NAME\":\"%s\"}}";
+    struct fixture *f = *state;
+    struct json_read read;
+    char json[200];
+
+    snprintf(json, sizeof(json), text, "\\u001B[9`\u00a397");
+    read = read_one(f, json);
+    assert_int_equal(read.kind, JSON_READ_MESSAGE);
+    assert_non_null(memmem(read.message.data, read.message.length,
+                           "\x1B[9`\xA3"
+                           "97",
+                           7));
+    snprintf(json, sizeof(json), text, "\u20ac");
+    read = read_one(f, json);
+    assert_non_null(memmem(read.message.data, read.message.length, "\x1B%0\xE2\x82\xAC", 6));
+    snprintf(json, sizeof(json), text, "\\u001B[9`\u20ac");
+    json_reader_start(f->reader, &f->read, rwf_text(json));
+    assert_true(json_reader_next(f->reader, &read));
+    assert_int_equal(read.kind, JSON_READ_BAD);
+}
+
 /* A message in JSON, read and written again, has the same words. */
 static void check_round(struct fixture *f, const char *text)
 {
@@ -513,6 +537,7 @@ int main(void)
         cmocka_unit_test(a_field_that_does_not_decode_is_null_and_the_others_are_written),
         cmocka_unit_test(a_payload_that_is_no_strict_json_is_written_as_a_string),
         cmocka_unit_test(a_refresh_says_where_its_state_stands),
+        cmocka_unit_test(a_part_of_a_string_takes_a_byte_for_each_character),
         cmocka_unit_test(numbers_are_read_with_the_digits_that_were_written),
         cmocka_unit_test(a_request_has_the_defaults_of_the_protocol),
         cmocka_unit_test(batches_and_packed_messages_are_taken_one_by_one),

@@ -241,6 +241,46 @@ static void positions_stay_in_the_text_of_an_update(void **state)
     }
 }
 
+static void text_becomes_a_byte_for_each_character(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *string;
+    } cases[] = {
+        { "whole", "whole" },
+        { "M\u00fcnchen", "M\xfcnchen" },
+        { "\x1b[`\u00a3\x1b[40`\u21e7", "\x1b[`\xa3\x1b[40`\xde" },
+        { "\u00a4\u215b\u215e\u0152\u0178\u00ff\u2407", "\xa8\xac\xaf\xd7\xdd\xfd\xb8" },
+        { "\u20ac", NULL },           /* in neither set */
+        { "\u00a8\u00d0", NULL },     /* Latin-1 alone has these */
+        { "\u00a0", NULL },           /* would become a blank */
+        { "\xf0\x9f\x93\x88", NULL }, /* beyond the basic plane */
+        { "A\xc3", NULL },            /* no UTF-8 */
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        const size_t size = strlen(cases[i].text);
+        uint8_t string[64];
+        char text[64];
+        size_t length;
+        int err = rwf_rmtes_from_utf8((const uint8_t *)cases[i].text, size, string, size, &length);
+
+        assert_int_equal(err, cases[i].string ? MD_OK : MD_ERR_RANGE);
+        if (err != MD_OK)
+            continue;
+        assert_int_equal(length, strlen(cases[i].string));
+        assert_memory_equal(string, cases[i].string, length);
+        assert_int_equal(rwf_rmtes_update_to_utf8(string, length, text, sizeof(text), &length),
+                         MD_OK);
+        assert_int_equal(length, size);
+        assert_memory_equal(text, cases[i].text, size);
+        assert_int_equal(
+            rwf_rmtes_from_utf8((const uint8_t *)cases[i].text, size, string, 1, &length),
+            MD_ERR_FULL);
+    }
+}
+
 static void text_that_does_not_fit_is_cut_between_characters(void **state)
 {
     char text[4];
@@ -284,6 +324,7 @@ int main(void)
         cmocka_unit_test(partial_content_is_recognised),
         cmocka_unit_test(strings_become_utf8),
         cmocka_unit_test(positions_stay_in_the_text_of_an_update),
+        cmocka_unit_test(text_becomes_a_byte_for_each_character),
         cmocka_unit_test(text_that_does_not_fit_is_cut_between_characters),
         cmocka_unit_test(a_zero_byte_ends_the_text),
     };

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "rmds/rwf_rmtes.h"
 
 /* One cell, unquoted where it stands; NULL: it has no end. *more: another one follows. */
 static char *take_cell(char *from, struct rwf_bytes *cell, bool *more)
@@ -57,4 +58,61 @@ size_t csv_position(const char *text, size_t length)
     while (at < length && text[at] >= '0' && text[at] <= '9')
         at++;
     return at < length && text[at] == '`' ? at + 1 : 0;
+}
+
+/* ---- strings ---- */
+
+static bool is_ascii(struct rwf_bytes text)
+{
+    for (size_t i = 0; i < text.length; i++) {
+        if (text.data[i] >= 0x80)
+            return false;
+    }
+    return true;
+}
+
+/* The text with ESC where a position of a partial update begins. `out` has room for it. */
+static size_t with_positions(struct rwf_bytes text, uint8_t *out)
+{
+    const size_t sign = sizeof(CSV_ESCAPE) - 1;
+    size_t length = 0;
+
+    for (size_t i = 0; i < text.length;) {
+        const char *at = (const char *)text.data + i;
+        size_t left = text.length - i;
+        bool is_position = left > sign && memcmp(at, CSV_ESCAPE, sign) == 0 &&
+                           csv_position(at + sign, left - sign) > 0;
+
+        out[length++] = is_position ? 0x1b : text.data[i];
+        i += is_position ? sign : 1;
+    }
+    return length;
+}
+
+bool csv_rmtes(struct rwf_bytes text, uint8_t *room, size_t size, struct rwf_bytes *out)
+{
+    static const uint8_t utf8[] = { 0x1b, 0x25, 0x30 };
+    uint8_t *behind = room + sizeof(utf8);
+    size_t length;
+
+    *out = text;
+    if (is_ascii(text))
+        return true;
+    if (2 * text.length + sizeof(utf8) > size)
+        return false;
+    struct rwf_bytes content = rwf_bytes(behind, with_positions(text, behind));
+    uint8_t *string = behind + content.length;
+    *out = content;
+    if (is_ascii(content))
+        return true;
+    if (rwf_rmtes_from_utf8(content.data, content.length, string, content.length, &length) ==
+        MD_OK) {
+        *out = rwf_bytes(string, length);
+        return true;
+    }
+    if (rwf_rmtes_is_partial(content.data, content.length))
+        return false;
+    memcpy(room, utf8, sizeof(utf8));
+    *out = rwf_bytes(room, content.length + sizeof(utf8));
+    return true;
 }

@@ -25,6 +25,13 @@ int csv_next(struct csv *csv);
  * ESC at `text`, or 0: there is none. */
 size_t csv_position(const char *text, size_t length);
 #define CSV_ESCAPE "\xe2\x90\x9b"
+/*
+ * The RMTES string of a cell, in `room` or the cell itself: a byte for each character where its
+ * sets have them all, since positions count bytes. Else an escape sequence says that UTF-8 follows;
+ * the part of a string cannot have it, or it would write over what the part leaves as it is. False:
+ * it is such a part, or `size` bytes are less than twice the cell.
+ */
+bool csv_rmtes(struct rwf_bytes text, uint8_t *room, size_t size, struct rwf_bytes *out);
 
 /* Whether values of this (base) type are text in a cell; those of others are hexadecimal digits. */
 bool csv_has_text(unsigned type);

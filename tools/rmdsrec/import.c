@@ -161,48 +161,6 @@ static bool read_hex(struct importer *importer, struct rwf_bytes cell, struct rw
 
 /* ---- values ---- */
 
-static bool is_ascii(struct rwf_bytes text)
-{
-    for (size_t i = 0; i < text.length; i++) {
-        if (text.data[i] >= 0x80)
-            return false;
-    }
-    return true;
-}
-
-/* The text with ESC where a position of a partial update begins. `out` has room for it. */
-static size_t with_positions(struct rwf_bytes text, uint8_t *out)
-{
-    const size_t sign = sizeof(CSV_ESCAPE) - 1;
-    size_t length = 0;
-
-    for (size_t i = 0; i < text.length;) {
-        const char *at = (const char *)text.data + i;
-        size_t left = text.length - i;
-        bool is_position = left > sign && memcmp(at, CSV_ESCAPE, sign) == 0 &&
-                           csv_position(at + sign, left - sign) > 0;
-
-        out[length++] = is_position ? 0x1b : text.data[i];
-        i += is_position ? sign : 1;
-    }
-    return length;
-}
-
-/* RMTES says by an escape sequence that UTF-8 follows. */
-static struct rwf_bytes as_rmtes(struct importer *importer, struct rwf_bytes text)
-{
-    static const uint8_t utf8[] = { 0x1b, 0x25, 0x30 };
-    uint8_t *behind = importer->bytes + sizeof(utf8);
-
-    if (is_ascii(text) || text.length + sizeof(utf8) > sizeof(importer->bytes))
-        return text;
-    struct rwf_bytes content = rwf_bytes(behind, with_positions(text, behind));
-    if (is_ascii(content))
-        return content;
-    memcpy(importer->bytes, utf8, sizeof(utf8));
-    return rwf_bytes(importer->bytes, content.length + sizeof(utf8));
-}
-
 static bool read_int(struct rwf_bytes cell, int64_t *out)
 {
     bool is_negative = cell.length > 0 && cell.data[0] == '-';
@@ -262,8 +220,7 @@ static bool read_value(struct importer *importer, unsigned type, struct rwf_byte
     case RWF_TYPE_DATETIME:
         return rwf_datetime_from_text(cell, &value->datetime) >= 0;
     case RWF_TYPE_RMTES:
-        value->bytes = as_rmtes(importer, cell);
-        return true;
+        return csv_rmtes(cell, importer->bytes, sizeof(importer->bytes), &value->bytes);
     case RWF_TYPE_ASCII:
     case RWF_TYPE_UTF8:
         value->bytes = cell;
