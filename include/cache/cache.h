@@ -115,8 +115,9 @@ void cache_image_set_state(struct cache_image *image, uint8_t stream_state, uint
  * even one entry fits.
  */
 struct cache_cursor {
-    uint32_t next; /* the cache's own */
+    uint32_t next; /* this and `at` are the cache's own */
     uint32_t part;
+    uint32_t at;
 };
 int cache_image_part(const struct cache_image *image, struct cache_cursor *cursor, uint8_t *out,
                      size_t size, size_t *length, bool *is_last);

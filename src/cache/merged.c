@@ -100,48 +100,139 @@ int cache_merged_update(struct cache *cache, struct cache_image **image, struct 
 
 /* ---- giving out ---- */
 
-/* Rows of a map from cursor->next on, as many as fit; the summary with the first part. */
-static int map_part(const struct cache_image *image, struct cache_cursor *cursor,
-                    struct rwf_encoder *enc, bool *is_last)
+/* The rows of a container, of which a part takes as many as fit. */
+struct rows {
+    unsigned container;
+    union {
+        struct {
+            struct rwf_map list;
+            struct rwf_map_entry entry;
+        } map;
+        struct {
+            struct rwf_vector list;
+            struct rwf_vector_entry entry;
+        } vector;
+        struct {
+            struct rwf_series list;
+            struct rwf_bytes entry;
+        } series;
+    } of;
+    const uint8_t **pos; /* of the list: */
+    uint32_t *left;
+};
+
+static int rows_decode(struct rows *rows, unsigned container, struct rwf_bytes payload)
 {
-    struct rwf_map map;
-    struct rwf_map_entry entry;
-    uint32_t at = 0;
-    uint32_t first = cursor->next;
-    int rc = rwf_map_decode(cache_payload(image), &map);
+    rows->container = container;
+    switch (container) {
+    case RWF_TYPE_MAP:
+        rows->pos = &rows->of.map.list.pos;
+        rows->left = &rows->of.map.list.left;
+        return rwf_map_decode(payload, &rows->of.map.list);
+    case RWF_TYPE_VECTOR:
+        rows->pos = &rows->of.vector.list.pos;
+        rows->left = &rows->of.vector.list.left;
+        return rwf_vector_decode(payload, &rows->of.vector.list);
+    default:
+        rows->pos = &rows->of.series.list.pos;
+        rows->left = &rows->of.series.list.left;
+        return rwf_series_decode(payload, &rows->of.series.list);
+    }
+}
+
+/* The summary goes with the first part. Rows with permission data say so when they come. */
+static void rows_start(struct rows *rows, struct rwf_encoder *enc, bool is_first)
+{
+    if (rows->container == RWF_TYPE_MAP) {
+        struct rwf_map_info *info = &rows->of.map.list.info;
+        info->flags &= (uint8_t) ~(RWF_MAP_HAS_ENTRY_PERM | (is_first ? 0 : RWF_MAP_HAS_SUMMARY));
+        rwf_map_start(enc, info);
+    } else if (rows->container == RWF_TYPE_VECTOR) {
+        struct rwf_vector_info *info = &rows->of.vector.list.info;
+        info->flags &=
+            (uint8_t) ~(RWF_VECTOR_HAS_ENTRY_PERM | (is_first ? 0 : RWF_VECTOR_HAS_SUMMARY));
+        rwf_vector_start(enc, info);
+    } else {
+        struct rwf_series_info *info = &rows->of.series.list.info;
+        info->flags &= (uint8_t) ~(is_first ? 0 : RWF_SERIES_HAS_SUMMARY);
+        rwf_series_start(enc, info);
+    }
+}
+
+static int rows_next(struct rows *rows)
+{
+    if (rows->container == RWF_TYPE_MAP)
+        return rwf_map_next(&rows->of.map.list, &rows->of.map.entry);
+    if (rows->container == RWF_TYPE_VECTOR)
+        return rwf_vector_next(&rows->of.vector.list, &rows->of.vector.entry);
+    return rwf_series_next(&rows->of.series.list, &rows->of.series.entry);
+}
+
+static int rows_add(const struct rows *rows, struct rwf_encoder *enc)
+{
+    if (rows->container == RWF_TYPE_MAP)
+        return rwf_map_add(enc, &rows->of.map.entry);
+    if (rows->container == RWF_TYPE_VECTOR)
+        return rwf_vector_add(enc, &rows->of.vector.entry);
+    return rwf_series_add(enc, rows->of.series.entry);
+}
+
+static int rows_finish(const struct rows *rows, struct rwf_encoder *enc)
+{
+    if (rows->container == RWF_TYPE_MAP)
+        return rwf_map_finish(enc);
+    return rows->container == RWF_TYPE_VECTOR ? rwf_vector_finish(enc) : rwf_series_finish(enc);
+}
+
+/* The rows from cursor->next on, which begin at cursor->at. */
+static int rows_part(const struct cache_image *image, struct cache_cursor *cursor,
+                     struct rwf_encoder *enc, bool *is_last)
+{
+    const struct rwf_bytes payload = cache_payload(image);
+    const uint32_t first = cursor->next;
+    struct rows rows;
+    int rc = rows_decode(&rows, image->container, payload);
 
     if (rc < 0)
         return rc;
-    struct rwf_map_info info = map.info;
-    info.flags &= (uint8_t)~RWF_MAP_HAS_ENTRY_PERM;
-    if (cursor->part > 0)
-        info.flags &= (uint8_t)~RWF_MAP_HAS_SUMMARY;
+    rows_start(&rows, enc, cursor->part == 0);
+    if (first > 0) {
+        if (first > *rows.left || cursor->at > payload.length)
+            return MD_ERR_STATE; /* another image than the one it began with */
+        *rows.left -= first;
+        *rows.pos = payload.data + cursor->at;
+    }
     *is_last = true;
-    rwf_map_start(enc, &info);
-    while ((rc = rwf_map_next(&map, &entry)) > 0) {
+    const uint8_t *next = *rows.pos;
+    while ((rc = rows_next(&rows)) > 0) {
         struct rwf_mark mark = rwf_encoder_mark(enc);
 
-        if (at++ < cursor->next)
-            continue;
-        if (rwf_map_add(enc, &entry) < 0) {
+        if (rows_add(&rows, enc) < 0) {
             rwf_encoder_rollback(enc, &mark);
             *is_last = false;
             break;
         }
         cursor->next++;
+        next = *rows.pos;
     }
     if (rc < 0)
         return rc;
     if (!*is_last && cursor->next == first)
         return MD_ERR_FULL;
-    return rwf_map_finish(enc);
+    cursor->at = (uint32_t)(next - payload.data);
+    return rows_finish(&rows, enc);
 }
 
 int cache_merged_part(const struct cache_image *image, struct cache_cursor *cursor,
                       struct rwf_encoder *enc, bool *is_last)
 {
-    if (image->container == RWF_TYPE_MAP)
-        return map_part(image, cursor, enc, is_last);
-    *is_last = true; /* the other containers are small and go out whole */
-    return rwf_raw_add(enc, cache_payload(image));
+    switch (image->container) {
+    case RWF_TYPE_MAP:
+    case RWF_TYPE_VECTOR:
+    case RWF_TYPE_SERIES:
+        return rows_part(image, cursor, enc, is_last);
+    default:
+        *is_last = true; /* the other containers are small and go out whole */
+        return rwf_raw_add(enc, cache_payload(image));
+    }
 }

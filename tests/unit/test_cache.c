@@ -539,6 +539,107 @@ static void an_update_of_a_series_adds_its_rows(void **state)
     assert_merges(RWF_TYPE_SERIES, first, 2, change, 1, "0 1/2; 0 3/4; 0 5/0; ");
 }
 
+/* A vector or a series with a summary and a row for each of `count` numbers. */
+static struct rwf_bytes long_list(uint8_t *in, size_t size, uint8_t type, unsigned count)
+{
+    static const uint8_t summary[] = { 8, 0, 1, 0, 22, 1, 77 }; /* a field list: field 22 is 77 */
+    const struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_REFRESH,
+        .domain = 12,
+        .flags = RWF_REFRESH_COMPLETE,
+        .container = type,
+        .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
+    };
+    const struct rwf_vector_info vector = { .flags = RWF_VECTOR_HAS_SUMMARY,
+                                            .container = RWF_TYPE_FIELD_LIST,
+                                            .summary = { summary, sizeof(summary) } };
+    const struct rwf_series_info series = { .flags = RWF_SERIES_HAS_SUMMARY,
+                                            .container = RWF_TYPE_FIELD_LIST,
+                                            .summary = { summary, sizeof(summary) } };
+    const bool is_vector = type == RWF_TYPE_VECTOR;
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, in, size);
+    rwf_msg_start(&enc, &msg);
+    if (is_vector)
+        rwf_vector_start(&enc, &vector);
+    else
+        rwf_series_start(&enc, &series);
+    for (unsigned i = 0; i < count; i++) {
+        const struct entry e = { .bid = (uint16_t)(i + 1) };
+        const struct rwf_vector_entry row = { .action = RWF_VECTOR_SET, .index = i };
+        if (is_vector)
+            rwf_vector_entry_start(&enc, &row);
+        else
+            rwf_series_entry_start(&enc);
+        add_cells(&enc, &e);
+        if (is_vector)
+            rwf_vector_entry_finish(&enc);
+        else
+            rwf_series_entry_finish(&enc);
+    }
+    if (is_vector)
+        rwf_vector_finish(&enc);
+    else
+        rwf_series_finish(&enc);
+    assert_int_equal(rwf_msg_finish(&enc), RWF_OK);
+    return rwf_encoder_bytes(&enc);
+}
+
+static bool has_summary(struct rwf_bytes payload, uint8_t type)
+{
+    struct rwf_vector vector;
+    struct rwf_series series;
+
+    if (type == RWF_TYPE_VECTOR) {
+        assert_int_equal(rwf_vector_decode(payload, &vector), RWF_OK);
+        return vector.info.summary.length > 0;
+    }
+    assert_int_equal(rwf_series_decode(payload, &series), RWF_OK);
+    return series.info.summary.length > 0;
+}
+
+/* What is applied part by part, as the next cache does it, is the image again. */
+static void assert_goes_out_in_parts(uint8_t type)
+{
+    enum { ROWS = 2000 };
+    static uint8_t in[65536], whole[65536];
+    uint8_t out[512];
+    struct cache *cache = new_cache(0);
+    struct cache_image *image = NULL, *again = NULL;
+    struct cache_cursor cursor = { 0 };
+    bool is_last = false;
+
+    assert_int_equal(cache_apply(cache, &image, long_list(in, sizeof(in), type, ROWS)), MD_OK);
+    while (!is_last) {
+        struct rwf_msg msg;
+        size_t length;
+        bool is_first = cursor.part == 0;
+        assert_int_equal(cache_image_part(image, &cursor, out, sizeof(out), &length, &is_last),
+                         MD_OK);
+        assert_int_equal(rwf_msg_decode(rwf_bytes(out, length), &msg), RWF_OK);
+        assert_int_equal(has_summary(msg.payload, type), is_first);
+        assert_int_equal((msg.flags & RWF_REFRESH_CLEAR_CACHE) != 0, is_first);
+        assert_int_equal((msg.flags & RWF_REFRESH_COMPLETE) != 0, is_last);
+        assert_int_equal(cache_apply(cache, &again, rwf_bytes(out, length)), MD_OK);
+    }
+    assert_true(cursor.part > ROWS * 8 / sizeof(out));
+    struct rwf_bytes sent = image_of(image, whole, sizeof(whole)).payload;
+    struct rwf_bytes got = image_of(again, in, sizeof(in)).payload;
+    assert_int_equal(got.length, sent.length);
+    assert_memory_equal(got.data, sent.data, sent.length);
+    cache_image_free(cache, image);
+    cache_image_free(cache, again);
+    cache_destroy(cache);
+}
+
+static void a_vector_and_a_series_go_out_in_parts_that_together_are_the_image(void **state)
+{
+    (void)state;
+    assert_goes_out_in_parts(RWF_TYPE_VECTOR);
+    assert_goes_out_in_parts(RWF_TYPE_SERIES);
+}
+
 /* Each update of a day adds a row: what is there already is not gone through again, or this test
  * would take minutes. */
 static void a_series_takes_as_many_rows_as_can_be_counted(void **state)
@@ -934,6 +1035,7 @@ int main(void)
         cmocka_unit_test(rows_of_a_sorted_vector_move_when_one_is_put_in_or_taken_out),
         cmocka_unit_test(entries_of_a_filter_list_are_updated_set_cleared_and_added),
         cmocka_unit_test(an_update_of_a_series_adds_its_rows),
+        cmocka_unit_test(a_vector_and_a_series_go_out_in_parts_that_together_are_the_image),
         cmocka_unit_test(a_series_takes_as_many_rows_as_can_be_counted),
         cmocka_unit_test(elements_are_changed_by_name_and_added),
         cmocka_unit_test(memory_is_counted_bounded_and_given_back),
