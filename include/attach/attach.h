@@ -62,6 +62,7 @@ struct attach_config {
     bool sends_only;            /* no copy of what other users of this node send is wanted */
     bool wants_no_data;         /* control topics and what is sent to it are all it wants; other
                                    nodes of a mesh may leave the rest out, and some still comes */
+    bool says_wants;            /* attach_want() says what else it wants, from nothing on */
     bool skips_topics;          /* messages of bare topics (backbone/topic.h) are not wanted */
     bool is_application;        /* attachAccess holds for it, also under the uid of a daemon */
     attach_want_fn *want;       /* may be NULL: everything is wanted */
@@ -131,6 +132,15 @@ void attach_commit(struct attach *user, size_t length);
 
 /* How an engine sends through `user`: straight into its outbound ring. */
 struct backbone_send attach_sender(struct attach *user);
+
+/*
+ * With says_wants, where the event ATTACHED has BACKBONE_FLAG_FILTERS: control topics, what is sent
+ * to this user and these topics are all it wants from now on; NULL, or more than
+ * BACKBONE_TOPICS_MAX: everything. An answer to what it sends by unicast afterwards is not left
+ * out. Others' wishes count, too, so more may come. Said anew behind each ATTACHED. MD_ERR_FULL: as
+ * with attach_send(). Where nothing is left out it does nothing.
+ */
+int attach_want(struct attach *user, const uint32_t topics[], uint32_t count);
 
 /* Make everything queued visible to the sender and wake it if it sleeps. Cheap when nothing is. */
 void attach_flush(struct attach *user);

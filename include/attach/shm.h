@@ -9,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "backbone/send.h"
 #include "rrcp/rrcp.h"
 
 /*
@@ -143,9 +144,11 @@ uint64_t attach_inbound_position(const struct attach_inbound_writer *writer);
 enum attach_outbound_type {
     ATTACH_OUTBOUND_PAD = 0,
     ATTACH_OUTBOUND_SEND = 32,
+    ATTACH_OUTBOUND_WANT = 33, /* payload: the topics that it wants from here on, u32 each */
 };
 
-#define ATTACH_OUTBOUND_UNICAST 1u
+#define ATTACH_OUTBOUND_UNICAST    1u /* SEND */
+#define ATTACH_OUTBOUND_EVERYTHING 1u /* WANT; without topics */
 
 /* A user that sleeps is woken for this. */
 enum attach_sleep {
@@ -193,15 +196,20 @@ struct attach_outbound_reader {
     uint64_t tail;
     uint32_t record_bytes; /* of the record peeked */
     bool is_final;         /* head was read for the last time */
+    bool wants_all;        /* ATTACH_PEEK_WANT: everything */
 };
+
+enum { ATTACH_PEEK_NOTHING, ATTACH_PEEK_MESSAGE, ATTACH_PEEK_WANT };
 
 void attach_outbound_reader_init(struct attach_outbound_reader *reader,
                                  struct attach_outbound_map *map, uint32_t size);
 
 /*
- * The next message: 1 and *out with `bytes` in the ring (the user may still change them; copy
- * before looking), 0 nothing, MD_ERR_MALFORMED the user broke its ring. The record is passed over
- * by attach_outbound_take(); the space is the producer's again after attach_outbound_release().
+ * The next message: ATTACH_PEEK_MESSAGE and *out with `bytes` in the ring (the user may still
+ * change them; copy before looking), ATTACH_PEEK_WANT with the topics as `bytes`, whole and at most
+ * BACKBONE_TOPICS_MAX of them, ATTACH_PEEK_NOTHING, or MD_ERR_MALFORMED, the user broke its ring.
+ * The record is passed over by attach_outbound_take(); the space is the producer's again after
+ * attach_outbound_release().
  */
 int attach_outbound_peek(struct attach_outbound_reader *reader, struct rrcp_msg *out);
 void attach_outbound_take(struct attach_outbound_reader *reader);
@@ -225,6 +233,7 @@ enum attach_request_kind {
 #define ATTACH_REQUEST_SENDS_ONLY  1u /* wants no copy of what local users send */
 #define ATTACH_REQUEST_APPLICATION 2u /* attachAccess holds for it, also under a daemon's uid */
 #define ATTACH_REQUEST_CONTROL     4u /* wants control topics and what is sent to it, no data */
+#define ATTACH_REQUEST_WANTS       8u /* says in its ring what it wants; CONTROL until then */
 
 struct attach_request {
     uint32_t magic;
@@ -238,6 +247,8 @@ struct attach_request {
 
 _Static_assert(sizeof(struct attach_request) == 88, "a layout on the attach socket");
 
+#define ATTACH_REPLY_FILTERS 1u /* what nobody here wants is left out; WANT records are read */
+
 /* With result 0 four descriptors come along, in the order of enum attach_reply_fd. */
 struct attach_reply {
     uint32_t magic;
@@ -248,8 +259,8 @@ struct attach_reply {
     uint64_t session;
     uint64_t inbound_bytes; /* of the whole mapping */
     uint32_t outbound_bytes;
-    uint32_t zero2;
-    char why[128]; /* for people, when refused */
+    uint32_t flags; /* ATTACH_REPLY_ */
+    char why[128];  /* for people, when refused */
 };
 
 _Static_assert(sizeof(struct attach_reply) == 168, "a layout on the attach socket");

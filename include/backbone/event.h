@@ -54,6 +54,8 @@ enum backbone_user_reason {
 #define BACKBONE_FLAG_UNICAST  0x01u /* of the unicast stream (MESSAGE, GAP) */
 #define BACKBONE_FLAG_DIRECTED 0x02u /* for this node only */
 #define BACKBONE_FLAG_LOCAL    0x04u /* sent by a user of this same node; never from rrcp */
+#define BACKBONE_FLAG_FILTERS                                                                      \
+    0x08u /* ATTACHED: nodes leave out the topics that nobody here wants */
 
 /* Unused members are 0. The giver says how long the bytes stay. */
 struct backbone_event {

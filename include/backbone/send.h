@@ -3,8 +3,11 @@
 #ifndef BACKBONE_SEND_H
 #define BACKBONE_SEND_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+
+#define BACKBONE_TOPICS_MAX 256u /* that can be wanted one by one */
 
 enum backbone_path {
     BACKBONE_PATH_MULTICAST, /* to every subscriber of `topic` */
@@ -32,6 +35,10 @@ struct backbone_send {
     void (*commit)(void *context, size_t length);
     /* How full the outbound ring is, 0 empty .. 256 full. */
     unsigned (*fill)(void *context);
+    /* These topics are wanted from now on, and no others; NULL, or more than BACKBONE_TOPICS_MAX:
+     * everything. What is sent afterwards is behind it. False: the ring has no room now. NULL, the
+     * function: everything comes always. */
+    bool (*want)(void *context, const uint32_t topics[], uint32_t count);
 };
 
 #endif

@@ -119,6 +119,16 @@ void attach_commit(struct attach *user, size_t length)
     user->counters.bytes_sent += length;
 }
 
+int attach_want(struct attach *user, const uint32_t topics[], uint32_t count)
+{
+    if (!user->filters)
+        return MD_OK;
+    int err = outbound_want(&user->out, count > BACKBONE_TOPICS_MAX ? NULL : topics, count);
+    if (err == MD_ERR_FULL)
+        user->counters.send_full++;
+    return err;
+}
+
 static uint8_t *sender_reserve(void *context, const struct backbone_target *target, size_t length)
 {
     uint8_t *room;
@@ -146,6 +156,11 @@ static unsigned sender_fill(void *context)
     return size ? (unsigned)(used * 256 / size) : 256;
 }
 
+static bool sender_want(void *context, const uint32_t topics[], uint32_t count)
+{
+    return attach_want(context, topics, count) == MD_OK;
+}
+
 struct backbone_send attach_sender(struct attach *user)
 {
     return (struct backbone_send){
@@ -153,6 +168,7 @@ struct backbone_send attach_sender(struct attach *user)
         .reserve = sender_reserve,
         .commit = sender_commit,
         .fill = sender_fill,
+        .want = sender_want,
     };
 }
 

@@ -88,6 +88,7 @@ static void leave(struct attached *a, uint64_t now_ns)
     close_fd(&a->doorbell_fd);
     a->user.session = 0;
     a->user.port = 0;
+    a->user.filters = false;
     a->is_armed = false;
     a->rings_owed = 0;
     a->state = STATE_AWAY;
@@ -205,13 +206,17 @@ static void come_up(struct attached *a, const struct attach_reply *reply, int fd
     a->user.message_max = a->inbound->message_max;
     if (a->user.message_max > a->user.out.size / 2 - 64)
         a->user.message_max = a->user.out.size / 2 - 64;
+    a->user.filters =
+        reply->flags & ATTACH_REPLY_FILTERS && a->request_flags & ATTACH_REQUEST_WANTS;
     a->state = STATE_UP;
     a->user.refusal.error = MD_OK;
     a->user.refusal.why[0] = '\0';
     a->user.counters.attaches++;
-    inbound_pend(&a->reader, (struct backbone_event){ .type = BACKBONE_ATTACHED,
-                                                      .session = reply->session,
-                                                      .dst_port = reply->port });
+    inbound_pend(&a->reader,
+                 (struct backbone_event){ .type = BACKBONE_ATTACHED,
+                                          .flags = a->user.filters ? BACKBONE_FLAG_FILTERS : 0,
+                                          .session = reply->session,
+                                          .dst_port = reply->port });
 }
 
 /* No attachment came of what was asked. */
@@ -417,7 +422,8 @@ int attached_open(const struct attach_config *config, struct attach **out)
     a->retry_ns = config->retry_ns ? config->retry_ns : MD_NS_PER_S;
     a->request_flags = (config->sends_only ? ATTACH_REQUEST_SENDS_ONLY : 0) |
                        (config->is_application ? ATTACH_REQUEST_APPLICATION : 0) |
-                       (config->wants_no_data ? ATTACH_REQUEST_CONTROL : 0);
+                       (config->wants_no_data ? ATTACH_REQUEST_CONTROL : 0) |
+                       (config->says_wants ? ATTACH_REQUEST_WANTS : 0);
     a->process = config->process;
     a->reader.skips_topics = config->skips_topics;
     a->reader.want = config->want;

@@ -23,6 +23,8 @@ void outbound_writer_init(struct outbound_writer *writer, struct attach_outbound
 int outbound_claim(struct outbound_writer *writer, const struct backbone_target *target,
                    size_t length, uint8_t **room);
 void outbound_commit(struct outbound_writer *writer, size_t length);
+/* These topics are wanted from here on; NULL: everything. MD_ERR_FULL. */
+int outbound_want(struct outbound_writer *writer, const uint32_t topics[], uint32_t count);
 void outbound_publish(struct outbound_writer *writer);
 
 /* ---- reading the inbound ring --------------------------------------------------------------- */
@@ -108,6 +110,7 @@ struct attach {
     uint64_t session;
     uint16_t port;
     size_t message_max;
+    bool filters;   /* what nobody wants is left out, and this user says what it wants */
     uint32_t sleep; /* enum attach_sleep */
     struct attach_refusal refusal;
 };

@@ -98,6 +98,31 @@ int attach_outbound_end(struct attach_outbound_reader *reader)
     return 0;
 }
 
+/* What stands in the record at `at`, which has `limit` bytes at most. */
+static int read_record(struct attach_outbound_reader *reader, const uint8_t *at, uint32_t limit,
+                       const struct attach_outbound_record *record, struct rrcp_msg *out)
+{
+    uint32_t length = record->length - (uint32_t)sizeof(*record);
+
+    if (record->length < sizeof(*record) || record->length > limit ||
+        ((record->length + 7u) & ~7u) > limit)
+        return MD_ERR_MALFORMED;
+    *out = (struct rrcp_msg){ .bytes = at + sizeof(*record), .length = length };
+    reader->record_bytes = (record->length + 7u) & ~7u;
+    if (record->type == ATTACH_OUTBOUND_SEND) {
+        out->topic = record->topic;
+        out->session = record->dst_session;
+        out->port = record->dst_port;
+        if (record->flags & ATTACH_OUTBOUND_UNICAST)
+            out->flags = RRCP_MSG_UNICAST;
+        return ATTACH_PEEK_MESSAGE;
+    }
+    reader->wants_all = record->flags & ATTACH_OUTBOUND_EVERYTHING;
+    bool is_want = record->type == ATTACH_OUTBOUND_WANT && length % sizeof(uint32_t) == 0 &&
+                   length <= BACKBONE_TOPICS_MAX * sizeof(uint32_t);
+    return is_want && !(reader->wants_all && length > 0) ? ATTACH_PEEK_WANT : MD_ERR_MALFORMED;
+}
+
 int attach_outbound_peek(struct attach_outbound_reader *reader, struct rrcp_msg *out)
 {
     int err;
@@ -126,18 +151,7 @@ int attach_outbound_peek(struct attach_outbound_reader *reader, struct rrcp_msg 
             reader->tail += to_end;
             continue;
         }
-        if (record.type != ATTACH_OUTBOUND_SEND || record.length < sizeof(record) ||
-            record.length > limit || ((record.length + 7u) & ~7u) > limit)
-            return MD_ERR_MALFORMED;
-        *out = (struct rrcp_msg){ .bytes = at + sizeof(record),
-                                  .length = record.length - (uint32_t)sizeof(record),
-                                  .topic = record.topic,
-                                  .session = record.dst_session,
-                                  .port = record.dst_port };
-        reader->record_bytes = (record.length + 7u) & ~7u;
-        if (record.flags & ATTACH_OUTBOUND_UNICAST)
-            out->flags = RRCP_MSG_UNICAST;
-        return 1;
+        return read_record(reader, at, limit, &record, out);
     }
     return err;
 }

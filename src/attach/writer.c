@@ -92,6 +92,25 @@ void outbound_commit(struct outbound_writer *writer, size_t length)
         outbound_publish(writer);
 }
 
+int outbound_want(struct outbound_writer *writer, const uint32_t topics[], uint32_t count)
+{
+    static const struct backbone_target nobody;
+    size_t length = topics ? count * sizeof(*topics) : 0;
+    uint8_t *room;
+    int err = outbound_claim(writer, &nobody, length, &room);
+
+    if (err)
+        return err;
+    struct attach_outbound_record *record =
+        (void *)(writer->map->data + ((uint32_t)writer->head & (writer->size - 1)));
+    record->type = ATTACH_OUTBOUND_WANT;
+    record->flags = (uint16_t)(topics ? 0 : ATTACH_OUTBOUND_EVERYTHING);
+    if (length)
+        memcpy(room, topics, length);
+    outbound_commit(writer, length);
+    return 0;
+}
+
 void outbound_publish(struct outbound_writer *writer)
 {
     atomic_store_explicit(&writer->map->head, writer->head, memory_order_release);

@@ -26,7 +26,7 @@ static void print_socket(void)
     FIELD(attach_reply, session);
     FIELD(attach_reply, inbound_bytes);
     FIELD(attach_reply, outbound_bytes);
-    FIELD(attach_reply, zero2);
+    FIELD(attach_reply, flags);
     FIELD(attach_reply, why);
 }
 

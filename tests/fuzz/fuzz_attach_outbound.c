@@ -37,7 +37,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     volatile uint8_t sum = 0;
 
     attach_outbound_reader_init(&reader, map, RING);
-    for (int i = 0; i < STEPS && attach_outbound_peek(&reader, &msg) == 1; i++) {
+    for (int i = 0; i < STEPS && attach_outbound_peek(&reader, &msg) > 0; i++) {
         if (msg.bytes < map->data || msg.bytes + msg.length > map->data + RING)
             abort();
         for (uint32_t b = 0; b < msg.length; b++)

@@ -381,7 +381,9 @@ void pair_create(struct pair *pair, struct p2ps_core_config config)
     struct backbone_event notice = { .type = BACKBONE_ATTACHED, .session = 2, .dst_port = 1 };
 
     pair_create_source(pair);
-    config.sink.send = (struct backbone_send){ &pair->up, pair_reserve, pair_commit, pair_fill };
+    config.sink.send = (struct backbone_send){
+        .context = &pair->up, .reserve = pair_reserve, .commit = pair_commit, .fill = pair_fill
+    };
     config.authority = (struct entitle_authority){
         .ask = pair_ask,
         .answers = pair_answers,

@@ -120,6 +120,58 @@ static void a_message_longer_than_half_the_ring_is_refused(void **state)
     assert_int_equal(put(*state, 7, RING / 2 - 24), 0);
 }
 
+static void what_a_user_wants_stands_among_its_messages(void **state)
+{
+    static const uint32_t topics[] = { 7, 0, 4000000000u };
+    struct outbound *o = *state;
+    struct rrcp_msg msg;
+
+    assert_int_equal(put(o, 1, 10), 0);
+    assert_int_equal(outbound_want(&o->writer, topics, 3), 0);
+    assert_int_equal(put(o, 2, 10), 0);
+    assert_int_equal(outbound_want(&o->writer, NULL, 0), 0);
+    assert_int_equal(outbound_want(&o->writer, topics, 0), 0);
+    outbound_publish(&o->writer);
+    assert_int_equal(attach_outbound_peek(&o->reader, &msg), ATTACH_PEEK_MESSAGE);
+    assert_int_equal(msg.topic, 1);
+    attach_outbound_take(&o->reader);
+    assert_int_equal(attach_outbound_peek(&o->reader, &msg), ATTACH_PEEK_WANT);
+    assert_false(o->reader.wants_all);
+    assert_int_equal(msg.length, sizeof(topics));
+    assert_memory_equal(msg.bytes, topics, sizeof(topics));
+    attach_outbound_take(&o->reader);
+    assert_int_equal(attach_outbound_peek(&o->reader, &msg), ATTACH_PEEK_MESSAGE);
+    assert_int_equal(msg.topic, 2);
+    attach_outbound_take(&o->reader);
+    assert_int_equal(attach_outbound_peek(&o->reader, &msg), ATTACH_PEEK_WANT);
+    assert_true(o->reader.wants_all);
+    attach_outbound_take(&o->reader);
+    assert_int_equal(attach_outbound_peek(&o->reader, &msg), ATTACH_PEEK_WANT);
+    assert_false(o->reader.wants_all);
+    assert_int_equal(msg.length, 0);
+    attach_outbound_take(&o->reader);
+    assert_int_equal(attach_outbound_peek(&o->reader, &msg), ATTACH_PEEK_NOTHING);
+}
+
+static void a_wish_that_cannot_be_is_a_violation(void **state)
+{
+    static const struct attach_outbound_record wishes[] = {
+        { .length = 24 + 4 * (BACKBONE_TOPICS_MAX + 1), .type = ATTACH_OUTBOUND_WANT },
+        { .length = 24 + 5, .type = ATTACH_OUTBOUND_WANT },
+        { .length = 24 + 4, .type = ATTACH_OUTBOUND_WANT, .flags = ATTACH_OUTBOUND_EVERYTHING },
+        { .length = 24, .type = ATTACH_OUTBOUND_WANT + 1 },
+    };
+    struct outbound *o = *state;
+    struct rrcp_msg msg;
+
+    for (size_t i = 0; i < sizeof(wishes) / sizeof(wishes[0]); i++) {
+        memcpy(o->map->data, &wishes[i], sizeof(wishes[i]));
+        atomic_store(&o->map->head, 2048);
+        o->reader.head = o->reader.tail = 0;
+        assert_int_equal(attach_outbound_peek(&o->reader, &msg), MD_ERR_MALFORMED);
+    }
+}
+
 static void a_lying_head_is_a_violation(void **state)
 {
     static const uint64_t heads[] = { RING + 8, 4, 1ull << 63, UINT64_MAX };
@@ -359,6 +411,8 @@ int main(void)
         OUTBOUND(a_full_ring_says_so_and_takes_more_once_it_is_read),
         OUTBOUND(a_message_longer_than_half_the_ring_is_refused),
         OUTBOUND(a_lying_head_is_a_violation),
+        OUTBOUND(what_a_user_wants_stands_among_its_messages),
+        OUTBOUND(a_wish_that_cannot_be_is_a_violation),
         OUTBOUND(a_lying_length_is_a_violation),
         INBOUND_TEST(a_new_reader_is_told_of_every_peer_first),
         INBOUND_TEST(messages_for_another_port_are_skipped),

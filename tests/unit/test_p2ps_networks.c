@@ -55,7 +55,9 @@ static void start_first(struct two *two)
         .services = { .owner = two, .network = say_network, .warn = keep_warning },
     };
 
-    config.sends[1] = (struct backbone_send){ &second->up, pair_reserve, pair_commit, pair_fill };
+    config.sends[1] = (struct backbone_send){
+        .context = &second->up, .reserve = pair_reserve, .commit = pair_commit, .fill = pair_fill
+    };
     pair_create(&two->pair[0], config);
 }
 
