@@ -523,6 +523,11 @@ const char *net_interface(const struct net *net, int path)
     return net->interfaces[path];
 }
 
+bool net_filters(const struct net *net)
+{
+    return net->config.node.engine.mesh.is_on;
+}
+
 uint64_t net_session(const struct net *net)
 {
     return rrcp_session(net->engine);

@@ -12,6 +12,7 @@
 #include "attach/shm.h"
 #include "conf/conf.h"
 #include "stats/segment.h"
+#include "wishes.h"
 
 /*
  * The net loop is a thread of its own; it owns the engine, the sockets, the inbound ring and its
@@ -29,7 +30,7 @@ struct net_user {
     int doorbell_fd; /* the user writes */
     int wake_fd;     /* write end of the user's pipe */
     bool receives;
-    bool wants_no_data; /* control topics and what is sent to it alone */
+    struct wish wish; /* at first as its request says; then the net loop's own */
     char name[ATTACH_NAME_MAX];
     void *owner; /* the control loop's */
     /* The rules for it; NULL: it may send everything. */
@@ -49,7 +50,7 @@ struct net_user {
     bool is_removing; /* the control loop asked for its end */
     enum backbone_user_reason reason;
     uint64_t messages, bytes, refused, wakes, denied;
-    struct stats_entry *stats[NET_USER_ROWS], *stat_lag, *stat_name;
+    struct stats_entry *stats[NET_USER_ROWS], *stat_lag, *stat_name, *stat_wants;
     /* flowControl min: how far its reader is, up to where it was credited, the wait it has left. */
     uint64_t cursor_seen, credited_at, wait_left_ns, given_up_ns;
 };
@@ -103,6 +104,8 @@ void net_destroy(struct net *net);
 /* "eth0 10.1.2.3": name and address of the interface of a path. */
 const char *net_interface(const struct net *net, int path);
 uint64_t net_session(const struct net *net);
+/* Other nodes leave out what no user of this one wants. */
+bool net_filters(const struct net *net);
 int net_inbound_fd(const struct net *net);
 uint64_t net_inbound_bytes(const struct net *net);
 

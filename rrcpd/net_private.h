@@ -52,6 +52,7 @@ struct net {
     uint64_t held_ns; /* when that was looked at last */
     uint64_t users_violated, users_given_up, messages_denied;
     struct quotas quotas;
+    struct wishes wishes;
     uint8_t *judged; /* a message of a user that may not send everything */
     bool is_stopping, has_stopped;
     struct backbone_event events[NET_EVENT_MAX];

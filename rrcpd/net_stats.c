@@ -136,7 +136,7 @@ struct net_stats {
     struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
     struct stats_entry *key; /* which seals; NULL without keys */
     struct stats_entry *users, *violated, *given_up, *denied, *loop_max_us, *turns, *sleeps,
-        *position, *pool_size, *ring, *over;
+        *position, *pool_size, *ring, *over, *topics, *everything;
 };
 
 int net_stats_create(struct net *net, const char *transport)
@@ -170,6 +170,8 @@ int net_stats_create(struct net *net, const char *transport)
     stats->pool_size = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.poolSize", process);
     stats->ring = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.inboundRingBytes", process);
     stats->over = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.overNow", process);
+    stats->topics = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.topicsWanted", process);
+    stats->everything = stats_entry_addf(segment, STATS_KIND_GAUGE, "%s.everythingWanted", process);
     snprintf(path, sizeof(path), "%s.transport", process);
     stats_string_set(segment, stats_entry_add(segment, STATS_KIND_STRING, path), transport);
     snprintf(path, sizeof(path), "%s.turnUs", process);
@@ -224,10 +226,25 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     stats_gauge_set(stats->pool_size, net->config.node.engine.pool_packets);
     stats_gauge_set(stats->ring, net->config.inbound_bytes);
     stats_gauge_set(stats->over, engine->over_entered - engine->over_left);
+    uint32_t topics = wishes_count(&net->wishes);
+    stats_gauge_set(stats->topics, topics == WISHES_WANT_ALL ? 0 : topics);
+    stats_gauge_set(stats->everything, topics == WISHES_WANT_ALL);
     net->turn_max_ns = 0;
     update_users(net);
     net_peers_update(net);
     net_mesh_update(net);
+}
+
+void net_stats_user_wants(struct net *net, const struct net_user *user)
+{
+    char text[32] = "everything";
+
+    if (user->wish.count == 0)
+        snprintf(text, sizeof(text), "control topics");
+    else if (user->wish.count != WISHES_WANT_ALL)
+        snprintf(text, sizeof(text), "%u topic%s", user->wish.count,
+                 user->wish.count == 1 ? "" : "s");
+    stats_string_set(net->config.stats, user->stat_wants, text);
 }
 
 void net_stats_user_add(struct net *net, struct net_user *user)
@@ -243,6 +260,9 @@ void net_stats_user_add(struct net *net, struct net_user *user)
     user->stat_name =
         stats_entry_addf(segment, STATS_KIND_STRING, "%s.user.%d.name", process, user->port);
     stats_string_set(segment, user->stat_name, user->name);
+    user->stat_wants =
+        stats_entry_addf(segment, STATS_KIND_STRING, "%s.user.%d.wants", process, user->port);
+    net_stats_user_wants(net, user);
 }
 
 void net_stats_user_remove(struct net *net, struct net_user *user)
@@ -252,6 +272,7 @@ void net_stats_user_remove(struct net *net, struct net_user *user)
     stats_rows_remove(user->stats, NET_USER_ROWS, segment);
     stats_entry_remove(segment, user->stat_lag);
     stats_entry_remove(segment, user->stat_name);
+    stats_entry_remove(segment, user->stat_wants);
 }
 
 /* ---- what the engine wants said -------------------------------------------------------------- */

@@ -8,6 +8,8 @@
 int net_stats_create(struct net *net, const char *transport); /* for people */
 void net_stats_update(struct net *net, uint64_t now_ns);
 void net_stats_user_add(struct net *net, struct net_user *user);
+/* After the user said what it wants. */
+void net_stats_user_wants(struct net *net, const struct net_user *user);
 void net_stats_user_remove(struct net *net, struct net_user *user);
 void net_stats_destroy(struct net *net);
 

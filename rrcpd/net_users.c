@@ -28,14 +28,26 @@ enum { OWN_PART = 8 };
  * them for anything. */
 static void tell_interest(struct net *net, uint64_t now_ns)
 {
-    const uint32_t none = 0;
-    int without = 0;
+    uint32_t topics[WISHES_TOPICS_MAX];
+    uint32_t count;
 
-    for (int i = 0; i < net->user_count; i++)
-        without += net->users[i]->wants_no_data;
-    bool is_all = net->user_count == 0 || without < net->user_count;
+    if (wishes_take(&net->wishes, topics, &count))
+        rrcp_interest_set(net->engine, now_ns, count == WISHES_WANT_ALL ? NULL : topics, count);
+}
 
-    rrcp_interest_set(net->engine, now_ns, is_all ? NULL : &none, 0);
+/* Topics from the user's ring, which it may change meanwhile: a copy is what it wants. */
+static void user_wants(struct net *net, struct net_user *user, const struct rrcp_msg *msg,
+                       uint64_t now_ns)
+{
+    uint32_t topics[WISHES_TOPICS_MAX];
+    uint32_t count =
+        user->ring.wants_all ? WISHES_WANT_ALL : msg->length / (uint32_t)sizeof(topics[0]);
+
+    if (msg->length > 0)
+        memcpy(topics, msg->bytes, msg->length);
+    wishes_set(&net->wishes, now_ns, &user->wish, topics, count);
+    tell_interest(net, now_ns);
+    net_stats_user_wants(net, user);
 }
 
 void net_user_add(struct net *net, struct net_user *user, uint64_t now_ns)
@@ -60,6 +72,7 @@ void net_user_add(struct net *net, struct net_user *user, uint64_t now_ns)
     user->byte_quota = quota_of(net->quotas.bytes, user->limits.bytes);
     attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
     net->users[net->user_count++] = user;
+    wishes_add(&net->wishes, now_ns, &user->wish);
     tell_interest(net, now_ns);
     net_stats_user_add(net, user);
     net_post(net, NET_ADDED, user, port);
@@ -102,7 +115,7 @@ static void remove_user(struct net *net, int index, uint64_t now_ns)
     (void)epoll_ctl(net->epoll_fd, EPOLL_CTL_DEL, user->doorbell_fd, NULL);
     net_stats_user_remove(net, user);
     net->users[index] = net->users[--net->user_count];
-    tell_interest(net, now_ns);
+    wishes_remove(&net->wishes, now_ns, &user->wish);
     net_post(net, NET_REMOVED, user, 0);
 }
 
@@ -160,7 +173,7 @@ static bool waits_for_quota(const struct net_user *user, uint64_t now_ns)
 
 uint64_t net_users_deadline(const struct net *net)
 {
-    uint64_t first_ns = UINT64_MAX;
+    uint64_t first_ns = wishes_deadline(&net->wishes);
 
     if (net->is_full)
         return first_ns; /* nothing of theirs would be taken: the network has to speak first */
@@ -198,6 +211,12 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
 
     while (bytes < QUANTUM_BYTES && (found = attach_outbound_peek(&user->ring, &msg)) > 0 &&
            !is_held(user, now_ns)) {
+        if (found == ATTACH_PEEK_WANT) { /* dear enough to be all of its turn */
+            user_wants(net, user, &msg, now_ns);
+            attach_outbound_take(&user->ring);
+            bytes += QUANTUM_BYTES;
+            break;
+        }
         int err = may_send(net, user, &msg) ? rrcp_submit(net->engine, now_ns, user->port, &msg)
                                             : MD_ERR_STATE;
 
@@ -238,6 +257,10 @@ int net_users_submit(struct net *net, uint64_t now_ns)
     int total = 0;
     int idle = 0;
 
+    if (now_ns >= wishes_deadline(&net->wishes)) {
+        wishes_tick(&net->wishes, now_ns);
+        tell_interest(net, now_ns);
+    }
     while (net->user_count > 0 && idle < net->user_count && total < ROUND_BYTES && !net->is_full) {
         if (net->user_next >= net->user_count)
             net->user_next = 0;

@@ -295,7 +295,8 @@ static void attach(struct user *user, const struct attach_request *request)
         return;
     }
     user->net.receives = !(request->flags & ATTACH_REQUEST_SENDS_ONLY);
-    user->net.wants_no_data = request->flags & ATTACH_REQUEST_CONTROL;
+    bool says_wants = request->flags & (ATTACH_REQUEST_CONTROL | ATTACH_REQUEST_WANTS);
+    user->net.wish.count = says_wants ? 0 : WISHES_WANT_ALL;
     user->net.owner = user;
     user->state = STATE_ADDING;
     net_mail_send(user->users->net, (struct net_mail){ .kind = NET_ADD, .user = &user->net });
@@ -309,7 +310,8 @@ static void added(struct user *user, int port)
                                    .port = (uint16_t)port,
                                    .session = net_session(net),
                                    .inbound_bytes = net_inbound_bytes(net),
-                                   .outbound_bytes = user->net.ring_bytes };
+                                   .outbound_bytes = user->net.ring_bytes,
+                                   .flags = net_filters(net) ? ATTACH_REPLY_FILTERS : 0 };
     const int fds[ATTACH_FD_COUNT] = {
         [ATTACH_FD_INBOUND] = net_inbound_fd(net),
         [ATTACH_FD_OUTBOUND] = user->ring_fd,
