@@ -33,10 +33,32 @@ void rrmp_outbox_fini(struct rrmp_outbox *box)
 void rrmp_outbox_clear(struct rrmp_outbox *box)
 {
     box->head = box->tail = 0;
+    box->is_want_due = false;
+}
+
+void rrmp_outbox_want(struct rrmp_outbox *box, const uint32_t topics[], uint32_t count)
+{
+    box->want_count = count;
+    if (count > 0 && count <= BACKBONE_TOPICS_MAX)
+        memcpy(box->want, topics, count * sizeof(*topics));
+    box->is_want_due = true;
+    rrmp_outbox_flush(box);
+}
+
+static bool say_want(struct rrmp_outbox *box)
+{
+    bool is_all = box->want_count > BACKBONE_TOPICS_MAX;
+
+    if (box->is_want_due &&
+        box->send.want(box->send.context, is_all ? NULL : box->want, is_all ? 0 : box->want_count))
+        box->is_want_due = false;
+    return !box->is_want_due;
 }
 
 bool rrmp_outbox_flush(struct rrmp_outbox *box)
 {
+    if (!say_want(box))
+        return false;
     while (box->head < box->tail) {
         struct waiting waiting;
 
@@ -58,7 +80,7 @@ uint8_t *rrmp_outbox_reserve(struct rrmp_outbox *box, const struct backbone_targ
 {
     uint8_t *room = NULL;
 
-    if (box->tail == 0 || rrmp_outbox_flush(box))
+    if (!rrmp_outbox_waits(box) || rrmp_outbox_flush(box))
         room = box->send.reserve(box->send.context, target, length);
     if (!room)
         ++*box->refused;

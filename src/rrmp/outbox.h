@@ -22,13 +22,25 @@ struct rrmp_outbox {
     uint8_t *bytes;
     size_t head;
     size_t tail;
+    bool is_want_due;      /* goes before what waits */
     uint64_t *out_by_type; /* 64 counters */
     uint64_t *refused;
+    uint32_t want_count; /* above BACKBONE_TOPICS_MAX: everything */
+    uint32_t want[BACKBONE_TOPICS_MAX];
 };
 
 int rrmp_outbox_init(struct rrmp_outbox *box, const struct backbone_send *send,
                      uint64_t *out_by_type, uint64_t *refused, size_t *memory);
 void rrmp_outbox_fini(struct rrmp_outbox *box);
+
+static inline bool rrmp_outbox_waits(const struct rrmp_outbox *box)
+{
+    return box->tail > 0 || box->is_want_due;
+}
+
+/* Only these topics are wanted from now on; more than BACKBONE_TOPICS_MAX: everything. Nothing is
+ * sent before that is said, which needs `want` of the way out. */
+void rrmp_outbox_want(struct rrmp_outbox *box, const uint32_t topics[], uint32_t count);
 
 /* Move what waits into the ring; true when nothing waits any more. */
 bool rrmp_outbox_flush(struct rrmp_outbox *box);

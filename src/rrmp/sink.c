@@ -10,6 +10,8 @@
 
 #include "sink_follow.h"
 #include "sink_mirror.h"
+#include "sink_posts.h"
+#include "sink_topics.h"
 
 #define MS          1000000ull
 #define SEC         1000000000ull
@@ -307,6 +309,7 @@ static void notice_in(struct rrmp_sink *sink, const struct backbone_event *notic
             detached(sink);
         sink->session = notice->session;
         sink->port = notice->dst_port;
+        sink_topics_begin(sink, notice->flags & BACKBONE_FLAG_FILTERS);
         sink_query_later(sink, 20 * MS);
         break;
     case BACKBONE_DETACHED:
@@ -489,6 +492,7 @@ void rrmp_sink_tick(struct rrmp_sink *sink, uint64_t now_ns, bool input_is_empty
     directory_events(sink);
     sink_loss_tick(sink);
     sink_parked_check(sink);
+    sink_topics_tick(sink);
     sink_mirror_tick(sink);
     sink_lists_tick(sink);
     while (sink_event_room(sink) && (number = md_wheel_expire(&sink->wheel, now_ns)) != MD_NIL) {
@@ -517,6 +521,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
     sooner(&deadline, sink->service_query_ns);
     sooner(&deadline, sink_mirror_deadline(sink));
     sooner(&deadline, sink_resume_deadline(sink));
+    sooner(&deadline, sink_topics_deadline(sink));
     for (uint32_t n = 0; n < sink->instances.high; n++) {
         const struct sink_instance *instance = sink_instance_at(sink, n);
         if (!instance->in_use)
@@ -544,7 +549,7 @@ uint64_t rrmp_sink_deadline(const struct rrmp_sink *sink)
         sooner(&deadline, sink->early[i].since_ns + SINK_EARLY_NS);
     if (sink->session == 0)
         return deadline;
-    bool has_work = sink->outbox.tail > 0;
+    bool has_work = rrmp_outbox_waits(&sink->outbox);
     for (uint32_t n = 0; n < sink->links.high && sink->may_send && !has_work; n++) {
         const struct sink_link *link = sink_link_at(sink, n);
         has_work = link->in_use && sink_link_sendable(sink, link);

@@ -355,12 +355,18 @@ static const char *check_services(const struct rrmp_sink *sink)
 {
     uint32_t chained = 0, named = 0;
 
-    for (uint16_t s = 0; s < sink->service_count; s++)
-        for (uint32_t n = sink->services[s].links; n != MD_NIL;
-             n = sink_link_at(sink, n)->service_next) {
-            MD_REQUIRE(sink_link_at(sink, n)->in_use && sink_link_at(sink, n)->service == s);
+    for (uint16_t s = 0; s < sink->service_count; s++) {
+        const struct sink_service *service = &sink->services[s];
+
+        MD_REQUIRE(service->is_wanted || (service->item_count == 0 && !service->is_followed));
+        for (uint32_t n = service->links; n != MD_NIL; n = sink_link_at(sink, n)->service_next) {
+            const struct sink_link *link = sink_link_at(sink, n);
+
+            MD_REQUIRE(link->in_use && link->service == s);
+            MD_REQUIRE(!link->has_begun || (sink->filters && service->is_wanted));
             MD_REQUIRE(++chained <= sink->links.count);
         }
+    }
     for (uint32_t n = 0; n < sink->links.high; n++)
         named +=
             sink_link_at(sink, n)->in_use && sink_link_at(sink, n)->service != RRMP_SERVICE_NONE;

@@ -2,7 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_follow.h"
 #include "sink_mirror.h"
+#include "sink_posts.h"
 #include "sink_tell.h"
+#include "sink_topics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -374,10 +376,11 @@ static void row_in(struct rrmp_sink *sink, uint32_t number, const struct rrmp_in
     }
     struct sink_link *link = sink_link_at(sink, existing);
     uint32_t next = row->last_seq + 1;
-    if (rrmp_after(next, link->next_seq)) {
+    if (sink_topic_is_settled(sink, link) && rrmp_after(next, link->next_seq)) {
         uint32_t first = link->next_seq;
         link->next_seq = next;
-        sink_link_lost(sink, existing, first, row->last_seq);
+        if (sink_topic_lost(sink, link))
+            sink_link_lost(sink, existing, first, row->last_seq);
     }
     if (link->version != row->version)
         service_query_later(sink);
@@ -504,6 +507,7 @@ void sink_service_in(struct rrmp_sink *sink, const struct backbone_event *messag
         link->service = service;
         link->service_next = sink->services[service].links;
         sink->services[service].links = at;
+        sink_topic_joins(sink, link);
         sink_list_begin(sink, at);
     }
     sink_service_changed(sink, service);

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_follow.h"
 
+#include "sink_topics.h"
+
 #define SEC          1000000000ull
 #define AGAIN_NS     (1 * SEC) /* a part that has not come is asked for again; doubled each time */
 #define AGAIN_MAX_NS (4 * SEC)
@@ -56,6 +58,7 @@ void rrmp_sink_follow(struct rrmp_sink *sink, uint64_t now_ns, uint16_t service)
     if (service >= sink->service_count || sink->services[service].is_followed)
         return;
     sink->services[service].is_followed = true;
+    sink_topic_want(sink, service);
     for (uint32_t n = sink->services[service].links; n != MD_NIL;
          n = sink_link_at(sink, n)->service_next)
         sink_list_begin(sink, n);

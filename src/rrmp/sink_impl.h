@@ -196,6 +196,8 @@ struct sink_link {
     uint16_t row_state; /* of the last INSTANCE or SVCSTATE: up, accepting */
     uint32_t version;   /* of the description held; 0 none */
     uint32_t next_seq;  /* of the multicast records; known from the first INSTANCE on */
+    uint32_t begin_seq; /* has_begun: the service is wanted, and none of its records has come */
+    bool has_begun;     /* since; next_seq was this, and is far behind (sink_topics.c) */
     uint32_t item_count;
     uint32_t items;           /* all of them */
     uint32_t runs[SINK_RUNS]; /* where those of a few groups begin in that list */
@@ -275,6 +277,8 @@ struct sink_service {
     bool is_event_due;
     bool is_followed;
     bool has_followers; /* items that follow were opened */
+    bool is_wanted;     /* its records are to come, since */
+    uint64_t wanted_ns;
 };
 
 struct sink_post {
@@ -365,6 +369,8 @@ struct rrmp_sink {
     uint64_t query_due_ns; /* QUERY INSTANCE to all; RRMP_NEVER none */
     uint64_t service_query_ns;
     uint64_t parked_check_ns;           /* each second: what is parked may have a place */
+    bool filters;                       /* what nobody wants is left out */
+    uint64_t topics_ns;                 /* each second: what is wanted no more */
     uint64_t mirror_ns;                 /* when the next items are looked at */
     uint32_t mirror_item;               /* where that goes on */
     bool move_waits;                    /* an item that was looked at waits to be moved */
@@ -578,13 +584,6 @@ void sink_early_keep(struct rrmp_sink *sink, const struct rrmp_sink_event *event
 struct sink_early *sink_early_find(struct rrmp_sink *sink, uint32_t instance, uint32_t handle,
                                    uint32_t tag);
 void sink_early_drop(struct rrmp_sink *sink, struct sink_early *early);
-
-/* sink_posts.c */
-void sink_ack_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
-void sink_dictpart_in(struct rrmp_sink *sink, uint32_t instance, const struct rrmp_record *record);
-void sink_posts_of_gone(struct rrmp_sink *sink, uint32_t instance);
-void sink_posts_tick(struct rrmp_sink *sink);
-uint64_t sink_dicts_deadline(const struct rrmp_sink *sink);
 
 /* QUERY INSTANCE, soon. */
 void sink_query_later(struct rrmp_sink *sink, uint64_t spread_ns);

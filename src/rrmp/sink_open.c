@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_follow.h"
 #include "sink_mirror.h"
+#include "sink_topics.h"
 
 #include <string.h>
 
@@ -93,6 +94,7 @@ static uint32_t item_create(struct rrmp_sink *sink, const struct rrmp_sink_open 
     sink_list_put(sink, number);
     sink->services[open->service].item_count++;
     sink->services[open->service].has_followers |= item->is_follower;
+    sink_topic_want(sink, open->service);
     return number;
 fail:
     if (number != MD_NIL)

@@ -1,6 +1,6 @@
 /* sink_posts.c - posts and their answers, generic messages, dictionaries. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_posts.h"
 
 #include <string.h>
 

@@ -2,7 +2,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "sink_follow.h"
 #include "sink_mirror.h"
+#include "sink_posts.h"
 #include "sink_tell.h"
+#include "sink_topics.h"
 
 #include "base/cursor.h"
 #include "base/err.h"
@@ -470,7 +472,8 @@ static bool sequence_follow(struct rrmp_sink *sink, uint32_t number, uint32_t se
         return false;
     uint32_t first = link->next_seq;
     link->next_seq = seq + 1;
-    sink_link_lost(sink, number, first, seq - 1);
+    if (sink_topic_lost(sink, link))
+        sink_link_lost(sink, number, first, seq - 1);
     return true;
 }
 

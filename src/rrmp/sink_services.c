@@ -1,6 +1,6 @@
 /* sink_services.c - a service as the caller sees it: the union of all its instances. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "sink_impl.h"
+#include "sink_topics.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -193,6 +193,7 @@ bool rrmp_sink_service_forget(struct rrmp_sink *sink, uint16_t number)
         sink->dying != MD_NIL || sink->event_head != sink->event_tail ||
         is_dictionary_asked(sink, number))
         return false;
+    sink_topic_forget(sink, number);
     sink->stats.memory_now -= service->name.length;
     free((void *)(uintptr_t)service->name.bytes);
     *service = (struct sink_service){ .links = MD_NIL, .apart = MD_NIL };
