@@ -11,6 +11,7 @@
 #define IN_FILTERS   4u  /* must occur with --filters */
 #define IN_RATES     8u  /* must occur with --rates */
 #define IN_FOLLOWERS 16u /* must occur with --followers */
+#define IN_WISHES    32u /* must occur with --wishes */
 
 /* ROW(name, where, group, text) */
 #define COVERAGE(ROW)                                                                              \
@@ -101,6 +102,8 @@
     ROW(followed_names_refused, IN_FOLLOWERS, "follower", "name that nobody has")                  \
     ROW(followed_races, IN_FOLLOWERS, "follower", "item opened as another opens it")               \
     ROW(followed_judged, IN_FOLLOWERS, "follower", "compared with what is bound")                  \
+    ROW(wishes, IN_WISHES, "backbone", "process says what it wants")                               \
+    ROW(left_out, IN_WISHES, "backbone", "record not sent to a node")                              \
     ROW(refused, IN_BOTH, "backbone", "refusal")                                                   \
     ROW(gap_hits, IN_BOTH, "backbone", "item hit by GAPITEMS")                                     \
     ROW(not_held, IN_BOTH, "backbone", "gap log did not hold")                                     \
@@ -150,7 +153,7 @@ struct coverage {
     uint64_t not_entitled, not_found, snapshots, private_updates, generics_down, directory;
     uint64_t service_downs_told, service_ups_told, acks, naks, post_lost, from_p2ps_cache;
     uint64_t refused, gap_hits, not_held, whole, failovers, unicast_images, redundant, held_over;
-    uint64_t audits, audit_mended;
+    uint64_t audits, audit_mended, wishes, left_out;
     uint64_t followed_bound, followed_lists, followed_images, followed_updates, followed_ends;
     uint64_t followed_moves, followed_names_refused, followed_races, followed_judged;
     uint64_t moves[5][5]; /* of items in a p2ps, as seen every 20 ms */

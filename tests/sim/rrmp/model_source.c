@@ -448,6 +448,8 @@ static void wanted(struct world *world, struct proc *proc, const struct rrmp_sou
 
     if (event->is_private && private_wanted(world, proc, event))
         return;
+    if (number < ITEMS_MAX && proc->svc[world->items[number].service] != event->svc)
+        number = ITEMS_MAX; /* a hostile request: another service has no such item */
     if (number == ITEMS_MAX && !event->is_private && world->follow.is_on &&
         !world->plan.hostile_per_s)
         world_fail(world, "R25", "source %u opens an item of followers alone", proc->number);

@@ -5,6 +5,7 @@
 
 #include "cores.h"
 #include "follower.h"
+#include "wishes.h"
 
 #define PEER_TIMEOUT  (3500 * MS)
 #define RECOVER_LIMIT (500 * MS)
@@ -80,6 +81,19 @@ static uint64_t arrival(struct world *world, uint32_t from, uint32_t to, int str
     return at;
 }
 
+/* With the stream a word about what is wanted may be lost: everything is, until it is said anew. */
+static void wish_lost(struct world *world, uint32_t from, uint32_t to, uint64_t at_ns)
+{
+    struct event event = {
+        .at_ns = at_ns, .kind = EVENT_WISH, .a = to, .b = from, .c = world->nodes[from].session
+    };
+
+    if (!world->wishes.is_on)
+        return;
+    world_push(world, &event);
+    wishes_tell(world, from, to);
+}
+
 void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stream,
                        const struct backbone_event *notice)
 {
@@ -90,6 +104,8 @@ void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stre
     event.entry.event = *notice;
     event.c = world->nodes[to].session;
     world_push(world, &event);
+    if (stream == 1 && notice->type == BACKBONE_GAP)
+        wish_lost(world, from, to, event.at_ns);
 }
 
 /* The GAP is told when the search ends, whether or not more follows. */
@@ -177,6 +193,21 @@ static void send_to(struct world *world, uint32_t from, uint32_t to, int stream,
     world_push(world, &event);
 }
 
+void network_wish(struct world *world, uint32_t from, uint32_t to, struct blob *blob)
+{
+    if (!world->nodes[to].is_up || is_lost(world, from, to, 1))
+        return;
+    gap_tell(world, from, to, 1);
+    struct event event = { .at_ns = arrival(world, from, to, 1),
+                           .kind = EVENT_WISH,
+                           .a = to,
+                           .b = from,
+                           .c = world->nodes[from].session,
+                           .entry = { .blob = blob } };
+    blob->refs++;
+    world_push(world, &event);
+}
+
 static uint32_t node_of(const struct world *world, uint64_t session)
 {
     for (uint32_t n = 0; n < world->plan.node_count; n++) {
@@ -215,8 +246,10 @@ void network_send(struct world *world, struct proc *from, const struct backbone_
     entry.blob = blob_take(bytes, length);
     overhear(world, entry.blob);
     if (target->path == BACKBONE_PATH_MULTICAST) {
-        for (uint32_t n = 0; n < world->plan.node_count; n++)
-            send_to(world, from->node, n, 0, &entry);
+        for (uint32_t n = 0; n < world->plan.node_count; n++) {
+            if (!wishes_leave_out(world, from->node, n, target->topic))
+                send_to(world, from->node, n, 0, &entry);
+        }
     } else {
         uint32_t to = node_of(world, target->session);
         entry.event.dst_port = target->port;
@@ -284,6 +317,9 @@ static void peer_up(struct world *world, uint32_t at, uint32_t of)
     world->nodes[at].hears[of] = true;
     world->nodes[at].gap_due[of][0] = world->nodes[at].gap_due[of][1] = false;
     network_notice_at(world, of, at, 0, &notice);
+    wishes_doubt(world, at, of);
+    wishes_tell(world, at, of);
+    wishes_tell(world, of, at);
 }
 
 void network_node_down(struct world *world, uint32_t node)
@@ -325,6 +361,7 @@ void network_node_up(struct world *world, uint32_t node)
     struct node *it = &world->nodes[node];
 
     it->is_up = true;
+    it->said = (struct wants){ .is_all = true };
     it->session = ++world->next_session * 0x9e3779b97f4a7c15u;
     it->next_port = 1;
     for (uint32_t n = 0; n < world->plan.node_count; n++) {
@@ -456,12 +493,30 @@ static unsigned ring_fill(void *context)
     return (unsigned)(ring->proc->ring_used * 256 / ring->world->plan.ring_bytes);
 }
 
+static bool ring_want(void *context, const uint32_t topics[], uint32_t count)
+{
+    struct ring *ring = context;
+
+    if (ring->proc->session == 0)
+        return true;
+    ring_drain(ring);
+    if (ring->proc->ring_used + 24 + count * sizeof(*topics) > ring->world->plan.ring_bytes)
+        return false;
+    ring->proc->ring_used += 24 + count * sizeof(*topics);
+    wishes_say(ring->world, ring->proc, topics, count);
+    return true;
+}
+
 struct backbone_send proc_send(struct world *world, struct proc *proc)
 {
     struct ring *ring = &rings[proc->number];
 
     *ring = (struct ring){ .world = world, .proc = proc };
     return (struct backbone_send){
-        .context = ring, .reserve = ring_reserve, .commit = ring_commit, .fill = ring_fill
+        .context = ring,
+        .reserve = ring_reserve,
+        .commit = ring_commit,
+        .fill = ring_fill,
+        .want = ring_want,
     };
 }

@@ -4,6 +4,7 @@
 
 #include "follower.h"
 #include "paces.h"
+#include "wishes.h"
 
 uint32_t world_between(struct world *world, uint32_t low, uint32_t high)
 {
@@ -555,6 +556,8 @@ void plan_make(struct world *world)
         if (!world->options.is_engine_only && !scenarios[i].is_of_cores)
             plan_cores(world);
     }
+    if (world->options.has_wishes)
+        wishes_draw(world);
     if (world->options.has_paces)
         forget_draw(world);
     if (world->follow.is_on || world->options.has_followers)

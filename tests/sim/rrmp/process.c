@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "p2ps/core/core.h"
-#include "world.h"
+#include "wishes.h"
 
 #define BATCH_MAX 64
 #define EAGER_NS  1000u   /* until a turn that is due at once */
@@ -65,10 +65,12 @@ void proc_attach(struct world *world, struct proc *proc)
     if (world->attach_count < ATTACHES_MAX)
         world->attaches[world->attach_count++] =
             (struct attach){ .session = proc->session, .port = proc->port, .serial = proc->serial };
+    bool filters = wishes_attached(world, proc);
     struct entry *entry = queue_put(&proc->inbox);
-    *entry = (struct entry){
-        .event = { .type = BACKBONE_ATTACHED, .session = proc->session, .dst_port = proc->port }
-    };
+    *entry = (struct entry){ .event = { .type = BACKBONE_ATTACHED,
+                                        .flags = filters ? BACKBONE_FLAG_FILTERS : 0,
+                                        .session = proc->session,
+                                        .dst_port = proc->port } };
     proc_soon(world, proc, world->now_ns);
 }
 
@@ -118,6 +120,7 @@ void proc_kill(struct world *world, struct proc *proc)
     if (proc->session)
         network_user_down(world, proc);
     proc_fini(world, proc);
+    wishes_gone(world, proc->node);
 }
 
 void proc_soon(struct world *world, struct proc *proc, uint64_t at_ns)

@@ -7,6 +7,7 @@
 
 #include "follower.h"
 #include "paces.h"
+#include "wishes.h"
 #include "world.h"
 
 #define CALM_NS      (12 * SEC) /* after the last fault, updates going on */
@@ -220,6 +221,12 @@ static void heal_event(struct world *world, struct event *event)
     network_heal(world, event->a, event->b);
 }
 
+static void wish_event(struct world *world, struct event *event)
+{
+    wishes_event(world, event);
+    blob_give(event->entry.blob);
+}
+
 static void loss_end_event(struct world *world, struct event *event)
 {
     network_loss_end(world, event);
@@ -266,15 +273,25 @@ static void drain_event(struct world *world, struct event *event)
 }
 
 static void (*const handlers[])(struct world *world, struct event *event) = {
-    [EVENT_DELIVER] = deliver_event,     [EVENT_TICK] = tick_event,
-    [EVENT_UPDATE] = update_event,       [EVENT_CHURN] = churn_event,
-    [EVENT_FAULT] = fault_event,         [EVENT_FEED] = feed_event,
-    [EVENT_RESTART] = restart_event,     [EVENT_NODE_UP] = node_up_event,
-    [EVENT_PEER_DOWN] = peer_down_event, [EVENT_HEAL] = heal_event,
-    [EVENT_LOSS_END] = loss_end_event,   [EVENT_PROVIDER_UP] = provider_up_event,
-    [EVENT_HOSTILE] = hostile_event,     [EVENT_WORD] = provider_word,
-    [EVENT_HEARD] = provider_heard,      [EVENT_PART] = part_event,
-    [EVENT_BETTER] = better_event,       [EVENT_CONSUMER] = consumer_event,
+    [EVENT_DELIVER] = deliver_event,
+    [EVENT_TICK] = tick_event,
+    [EVENT_UPDATE] = update_event,
+    [EVENT_CHURN] = churn_event,
+    [EVENT_FAULT] = fault_event,
+    [EVENT_FEED] = feed_event,
+    [EVENT_RESTART] = restart_event,
+    [EVENT_NODE_UP] = node_up_event,
+    [EVENT_PEER_DOWN] = peer_down_event,
+    [EVENT_HEAL] = heal_event,
+    [EVENT_WISH] = wish_event,
+    [EVENT_LOSS_END] = loss_end_event,
+    [EVENT_PROVIDER_UP] = provider_up_event,
+    [EVENT_HOSTILE] = hostile_event,
+    [EVENT_WORD] = provider_word,
+    [EVENT_HEARD] = provider_heard,
+    [EVENT_PART] = part_event,
+    [EVENT_BETTER] = better_event,
+    [EVENT_CONSUMER] = consumer_event,
     [EVENT_DRAIN] = drain_event,
 };
 
@@ -426,7 +443,8 @@ static void world_free(struct world *world)
 {
     for (size_t i = 0; i < world->heap_count; i++) {
         enum event_kind kind = world->heap[i].kind;
-        if (kind == EVENT_DELIVER || kind == EVENT_WORD || kind == EVENT_HEARD)
+        if (kind == EVENT_DELIVER || kind == EVENT_WISH || kind == EVENT_WORD ||
+            kind == EVENT_HEARD)
             blob_give(world->heap[i].entry.blob);
     }
     for (uint32_t p = 0; p < world->proc_count; p++)
@@ -516,6 +534,7 @@ static int coverage_print(const struct coverage *coverage, const struct options 
     where |= options->has_lines ? IN_FILTERS : 0;
     where |= options->has_paces ? IN_RATES : 0;
     where |= options->has_followers ? IN_FOLLOWERS : 0;
+    where |= options->has_wishes ? IN_WISHES : 0;
     puts("coverage:");
 #define PRINT(field, in, group, text)                                                              \
     if ((in)&where)                                                                                \
@@ -528,8 +547,8 @@ static int coverage_print(const struct coverage *coverage, const struct options 
 
 static const char usage[] =
     "usage: rrmpsim [--seeds A..B,C,...] [--cores real|model] [--scenario NAME|all] [--filters]\n"
-    "               [--rates] [--followers] [--trace] [--coverage] [--twice] [--stop] "
-    "[--check-all]\n"
+    "               [--rates] [--followers] [--wishes] [--trace] [--coverage] [--twice] "
+    "[--stop] [--check-all]\n"
     "       rrmpsim --list                         names of the scenarios\n"
     "Each seed is one course of events. The cores of src_dist and p2ps run; with --cores model "
     "small\n"
@@ -537,7 +556,8 @@ static const char usage[] =
     "filterFile that leave out fields and types and merge updates. --rates: with streams that "
     "choose\n"
     "a rate of conflateRates, and another when they ask again. --followers: with recorders that\n"
-    "follow what others have open. --twice: the same seed must\n"
+    "follow what others have open. --wishes: in a mesh, nodes are not sent what nobody there\n"
+    "wants. --twice: the same seed must\n"
     "give the same (it is tried on each sixteenth seed anyway). --stop: at the first failure.\n"
     "--check-all: walk all tables after every step, not only now and then. Exit status 1 when any\n"
     "failed, or with --coverage when something never occurred.\n";
@@ -574,11 +594,12 @@ static void run_one(const struct arguments *arguments, const struct options *opt
     if (is_good)
         return;
     printf("seed %" PRIu64 " failed: %s (replay: rrmpsim --seeds %" PRIu64 "..%" PRIu64
-           "%s%s%s%s%s%s --trace)\n",
+           "%s%s%s%s%s%s%s --trace)\n",
            options->seed, failure, options->seed, options->seed,
            options->is_engine_only ? " --cores model" : "", options->has_lines ? " --filters" : "",
            options->has_paces ? " --rates" : "", options->has_followers ? " --followers" : "",
-           options->scenario ? " --scenario " : "", options->scenario ? options->scenario : "");
+           options->has_wishes ? " --wishes" : "", options->scenario ? " --scenario " : "",
+           options->scenario ? options->scenario : "");
     fflush(stdout);
 }
 
@@ -657,6 +678,8 @@ static bool parse(int argc, char **argv, struct arguments *arguments)
             arguments->options.has_paces = true;
         else if (strcmp(argv[i], "--followers") == 0)
             arguments->options.has_followers = true;
+        else if (strcmp(argv[i], "--wishes") == 0)
+            arguments->options.has_wishes = true;
         else if (strcmp(argv[i], "--twice") == 0)
             arguments->is_twice = true;
         else if (strcmp(argv[i], "--stop") == 0)

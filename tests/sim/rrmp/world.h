@@ -52,6 +52,7 @@ struct options {
     bool has_lines;        /* of filterFile, drawn from the seed */
     bool has_paces;        /* conflateRates, drawn from the seed */
     bool has_followers;    /* recorders beside the p2ps, drawn from the seed */
+    bool has_wishes;       /* nodes are not sent what nobody there wants */
 };
 
 /*
@@ -147,6 +148,15 @@ struct blob {
     uint8_t bytes[];
 };
 
+/* Topics of a process, or of a node; more than that is everything. */
+#define WANTS_MAX 8u
+
+struct wants {
+    bool is_all;
+    uint32_t count;
+    uint32_t topics[WANTS_MAX];
+};
+
 /* What lies in a process's inbound ring. */
 struct entry {
     struct backbone_event event;
@@ -232,6 +242,7 @@ struct proc {
     uint32_t node;
     uint16_t port;
     uint64_t session; /* attached to; 0 not */
+    struct wants wants;
     uint64_t hung_until_ns;
     uint64_t woke_ns;
     uint64_t tick_at_ns;
@@ -294,6 +305,9 @@ struct node {
     uint32_t losing[NODES_MAX][2];  /* so many more are lost */
     uint64_t losing_until[NODES_MAX][2];
     bool gap_due[NODES_MAX][2];
+    bool filters;                      /* it says what it wants */
+    struct wants said;                 /* to the others, last */
+    struct wants wanted_at[NODES_MAX]; /* as this node knows */
 };
 
 enum event_kind {
@@ -316,6 +330,7 @@ enum event_kind {
     EVENT_BETTER,   /* a provider says what it said suspect or down to be well again */
     EVENT_CONSUMER, /* a consumer connects */
     EVENT_DRAIN,    /* a consumer reads */
+    EVENT_WISH,     /* a node says to another one what it wants */
 };
 
 struct event {
@@ -379,6 +394,10 @@ struct world {
         uint32_t name_length; /* of items, at least: lists of several parts */
         struct md_prng random;
     } follow;
+    struct {
+        bool is_on;
+        struct md_prng random;
+    } wishes;
     struct md_prng random;
     uint64_t now_ns;
     uint64_t order;
@@ -419,6 +438,7 @@ void network_deliver(struct world *world, uint32_t node, struct entry *entry);
 void network_notice(struct world *world, uint32_t node, const struct backbone_event *notice);
 void network_notice_at(struct world *world, uint32_t from, uint32_t to, int stream,
                        const struct backbone_event *notice);
+void network_wish(struct world *world, uint32_t from, uint32_t to, struct blob *blob);
 void network_user_down(struct world *world, struct proc *proc);
 void network_node_down(struct world *world, uint32_t node);
 void network_node_up(struct world *world, uint32_t node);
