@@ -458,9 +458,23 @@ static void world_free(struct world *world)
     free(world);
 }
 
+/* Where the network loses none, and leaves none out that is wanted, no number is missing. */
+static void check_numbers(struct world *world)
+{
+    for (uint32_t p = world->plan.source_count; p < world->proc_count; p++) {
+        const struct proc *proc = &world->procs[p];
+
+        if (proc->is_alive && rrmp_sink_stats(proc->sink)->records_lost)
+            world_fail(world, "R2", "process %u: %" PRIu64 " records are missing without any fault",
+                       p, rrmp_sink_stats(proc->sink)->records_lost);
+    }
+}
+
 static void check_end(struct world *world)
 {
     followers_check_end(world);
+    if (is_faultless(&world->plan))
+        check_numbers(world);
     if (world->outside) {
         consumers_check_end(world);
         providers_check_end(world);
