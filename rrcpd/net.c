@@ -525,7 +525,7 @@ const char *net_interface(const struct net *net, int path)
 
 bool net_filters(const struct net *net)
 {
-    return net->config.node.engine.mesh.is_on;
+    return net->config.node.uses_mesh;
 }
 
 uint64_t net_session(const struct net *net)

@@ -295,8 +295,10 @@ static void attach(struct user *user, const struct attach_request *request)
         return;
     }
     user->net.receives = !(request->flags & ATTACH_REQUEST_SENDS_ONLY);
-    bool says_wants = request->flags & (ATTACH_REQUEST_CONTROL | ATTACH_REQUEST_WANTS);
-    user->net.wish.count = says_wants ? 0 : WISHES_WANT_ALL;
+    /* One that was not told that it may say what it wants would never do so. */
+    bool says_wants = request->flags & ATTACH_REQUEST_WANTS && net_filters(user->users->net);
+    bool wants_none = says_wants || request->flags & ATTACH_REQUEST_CONTROL;
+    user->net.wish.count = wants_none ? 0 : WISHES_WANT_ALL;
     user->net.owner = user;
     user->state = STATE_ADDING;
     net_mail_send(user->users->net, (struct net_mail){ .kind = NET_ADD, .user = &user->net });

@@ -369,7 +369,8 @@ struct rmds_topic_event {
 typedef void rmds_topic_fn(const struct rmds_topic_event *event);
 
 /* Up to 255 bytes of name, 1,024 topics, 1,024 senders of a topic: further ones are not heard, and
- * counted. RMDS_ERROR_EXISTS: subscribed
+ * counted. In a mesh others send it from when they have heard of it, a round trip later.
+ * RMDS_ERROR_EXISTS: subscribed
  * already. */
 int rmds_topic_subscribe(struct rmds_backbone *backbone, const char *name, rmds_topic_fn *handle,
                          void *user, struct rmds_topic **out);

@@ -173,6 +173,7 @@ size_t library_turn(struct rmds_backbone *backbone, uint64_t now_ns, int polls)
         done++;
     library_source_settle(backbone, now_ns, is_empty);
     library_topics_settle(&backbone->topics);
+    library_wants_settle(backbone);
     /* Records of its own services are for it, if it opens items of them. */
     attach_wakes_for_own(backbone->attach,
                          backbone->source.source && backbone->items.slots.count > 0);
@@ -344,6 +345,7 @@ static int open_all(struct rmds_backbone *backbone)
                                     .run_dir = backbone->run_dir,
                                     .user_name = backbone->name,
                                     .is_application = true,
+                                    .says_wants = true,
                                     .outbound_bytes = backbone->options.ring_bytes,
                                     .why = why,
                                     .why_size = why_size };

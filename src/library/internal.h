@@ -12,6 +12,7 @@
 #include "items.h"
 #include "offers.h"
 #include "topics.h"
+#include "wants.h"
 
 struct rmds_backbone {
     struct rmds_backbone_options options;
@@ -24,6 +25,7 @@ struct rmds_backbone {
     struct library_items items;
     struct library_source source;
     struct library_topics topics;
+    struct library_wants wants;
     struct rmds_backbone_stats stats;
     struct md_mailbox calls;
     pthread_t thread;

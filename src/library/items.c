@@ -552,7 +552,7 @@ void rmds_item_close(struct rmds_item *item)
 int library_items_init(struct rmds_backbone *backbone, uint64_t random)
 {
     struct library_items *items = &backbone->items;
-    struct rrmp_sink_config config = { .send = attach_sender(backbone->attach),
+    struct rrmp_sink_config config = { .send = library_wants_sender(backbone),
                                        .random = random,
                                        .item_limit = backbone->options.item_limit,
                                        .open_window_minimum = OPEN_WINDOW,

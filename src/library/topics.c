@@ -170,6 +170,7 @@ int rmds_topic_subscribe(struct rmds_backbone *backbone, const char *name, rmds_
         return err;
     }
     topics->list[topics->count++] = topic;
+    library_wants_say(backbone);
     *out = topic;
     return MD_OK;
 }
@@ -184,6 +185,7 @@ void rmds_topic_unsubscribe(struct rmds_topic *topic)
     topic->handle = NULL;
     topics->has_ended = true;
     md_table_remove(topics->by_name, topic->name, topic->name_length);
+    library_wants_say(topic->backbone);
 }
 
 static void give(struct rmds_topic *topic)
