@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""mesh_services.py - two services, two gateways: each is sent the data of the service that its
+consumers have items of, and the other one from when an item of it is opened."""
+# SPDX-License-Identifier: Apache-2.0
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import conf_examples
+import mesh_chain
+from three_hosts import HOSTS, ip, until
+
+RATE = "400"
+SECOND = "\nfeed*src_dist*2.route*hostList : 10.1.0.10:14003\n"
+
+
+def provider(items, log, service, port):
+    return conf_examples.tool("sink_driven_src", "-S", service, "-N", port, "-L", "10.1.0.10",
+                              "-f", items, "-U", RATE, "-K", "-tsa", stdout=log, stderr=log)
+
+
+def counters(host):
+    monitor = os.path.join(conf_examples.BIN, "rmdsmon")
+    out = host.run(monitor, "-run", host.folder, "-print", "RRCP", check=False,
+                   capture_output=True, text=True).stdout
+    found = re.findall(r"^\s*rrcpd\.net1\.(\w+)\s+([\d,]+)", out, re.M)
+    return {name: int(value.replace(",", "")) for name, value in found}
+
+
+def consumer(feed, gateway, service, seconds):
+    client = os.path.join(conf_examples.BIN, "rmdstestclient")
+    return subprocess.Popen(
+        feed.words(client, "-S", service, "-h", HOSTS[gateway], "-p", "14002", "-il", "TRI.N",
+                   "-secs", seconds, "-timeout", "60", "-seqcheck", "-l", "1"),
+        stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+
+def is_whole(client):
+    """An image, then each update once and in order."""
+    text = client.communicate()[0]
+    updates = re.search(r"([\d,]+) updates in", text)
+    sequence = re.search(r"sequence: (\d+) checked, (\d+) gaps, (\d+) lost, (\d+) duplicates, "
+                         r"(\d+) out of order, (\d+) wrong", text)
+    assert client.returncode == 0 and updates and updates[1] != "0", text
+    assert sequence and not any(int(n) for n in sequence.groups()[1:]), text
+
+
+def wants(host, topics):
+    until(lambda: f"{host.name} wants {topics} topics: {counters(host)}",
+          lambda: counters(host).get("topicsWanted") == topics and
+          counters(host).get("everythingWanted") == 0)
+
+
+def data_that_comes(host, sender, others):
+    """Of what the sender multicasts, while `others` are to be left out."""
+    before, sent = counters(host), counters(sender)
+    until(lambda: f"{host.name} is not sent what it does not want: {counters(host)}",
+          lambda: counters(host)["skippedReceived"] > before["skippedReceived"] + others)
+    after, now = counters(host), counters(sender)
+    return (after["msgsRcvd"] - before["msgsRcvd"]) / (now["msgsSent"] - sent["msgsSent"])
+
+
+def chain(hosts):
+    feed, first, second = hosts["feed"], hosts["gw1"], hosts["gw2"]
+    mesh_chain.hears(feed, "gw1", "gw2")
+    clients = [consumer(feed, "gw1", "RDFD", "25"), consumer(feed, "gw2", "IDNS", "25")]
+    wants(first, 1)
+    wants(second, 1)
+    shares = [data_that_comes(host, feed, 600) for host in (first, second)]
+    assert all(share < 0.75 for share in shares), shares
+    assert counters(feed)["packetsSkipped"] > 0
+    is_whole(consumer(feed, "gw1", "IDNS", "2"))
+    assert counters(first)["topicsWanted"] == 2, counters(first)
+    for client in clients:
+        is_whole(client)
+    for host in hosts.values():
+        wants(host, 0)
+        assert counters(host)["skipsRefused"] == 0, counters(host)
+
+
+def main():
+    ip("link", "add", "br0", "type", "bridge")
+    ip("address", "add", "10.1.0.10/24", "dev", "br0")
+    ip("link", "set", "br0", "multicast", "off", "up")
+    hosts = {}
+    with tempfile.TemporaryDirectory() as folder:
+        conf = mesh_chain.write_conf(folder)
+        with open(conf, "a", encoding="ascii") as file:
+            file.write(SECOND)
+        items = os.path.join(folder, "items")
+        with open(items, "w", encoding="ascii") as file:
+            file.write("TRI.N\n")
+        with open(os.path.join(folder, "provider.log"), "w", encoding="utf-8") as log:
+            providers = [provider(items, log, service, port)
+                         for service, port in (("RDFD", "14002"), ("IDNS", "14003"))]
+        try:
+            for name in HOSTS:
+                mesh_chain.start(hosts, folder, conf, name)
+            chain(hosts)
+        finally:
+            for process in providers:
+                process.terminate()
+                process.wait()
+            for host in hosts.values():
+                host.close()
+    print("all good")
+
+
+if __name__ == "__main__":
+    if subprocess.run(["unshare", "-r", "-n", "-u", "true"], capture_output=True,
+                      check=False).returncode != 0:
+        print("no namespaces may be made here")
+        sys.exit(77)
+    conf_examples.enter_namespace()
+    main()
