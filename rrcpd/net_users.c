@@ -211,10 +211,12 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
 
     while (bytes < QUANTUM_BYTES && (found = attach_outbound_peek(&user->ring, &msg)) > 0 &&
            !is_held(user, now_ns)) {
-        if (found == ATTACH_PEEK_WANT) { /* dear enough to be all of its turn */
+        if (found == ATTACH_PEEK_WANT) { /* dear enough to be all of the round */
             user_wants(net, user, &msg, now_ns);
             attach_outbound_take(&user->ring);
-            bytes += QUANTUM_BYTES;
+            quota_charge(user->message_quota, 1, now_ns);
+            quota_charge(user->byte_quota, msg.length, now_ns);
+            bytes += ROUND_BYTES;
             break;
         }
         int err = may_send(net, user, &msg) ? rrcp_submit(net->engine, now_ns, user->port, &msg)

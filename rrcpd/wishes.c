@@ -103,7 +103,6 @@ void wishes_remove(struct wishes *w, uint64_t now_ns, const struct wish *user)
 static bool gather(struct wishes *w, uint64_t now_ns)
 {
     w->is_over = false;
-    w->count = 0;
     for (int i = 0; i < w->user_count && !w->is_over; i++)
         if (w->users[i]->count != WISHES_WANT_ALL)
             are_wanted(w, now_ns, w->users[i]);
@@ -142,7 +141,8 @@ void wishes_tick(struct wishes *w, uint64_t now_ns)
     forget(w, now_ns);
     if (was_all && now_ns - w->all_ns >= WISHES_KEEP_NS) {
         w->is_all = false;
-        w->has_changed = w->has_changed || gather(w, now_ns);
+        bool is_list = gather(w, now_ns);
+        w->has_changed = w->has_changed || is_list;
     }
     bool goes_on = keeps_some(w, now_ns) || (wants_all(w) && (w->is_over || w->all_ns != now_ns));
     w->look_ns = goes_on ? now_ns + WISHES_LOOK_NS : 0;

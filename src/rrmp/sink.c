@@ -281,6 +281,7 @@ static void gap_of(struct rrmp_sink *sink, uint64_t session, bool is_reset)
         if (!instance->in_use || (session != 0 && instance->session != session))
             continue;
         links_unsure(sink, n);
+        sink_topics_unsure(sink, n);
         sink_repeat_unanswered(sink, n, is_reset);
         if (is_reset && instance->newest_id) {
             instance->sum_due_ns = sink->now_ns;

@@ -12,7 +12,9 @@
  * not; so their numbers say nothing. They count from the first one that comes after the wish. Until
  * then next_seq is far behind, and any number passes it. Where none comes an INSTANCE says how many
  * there were: one that was sent after the wish had got there, for which a second is enough. If it
- * was not, a question too many is all that comes of it.
+ * was not, a question too many is all that comes of it. And where the backbone has told a loss
+ * meanwhile, it may have been the first record behind the wish: they count from the last number
+ * that is known then, which is again a question too many at worst.
  */
 #define LOOK_NS    1000000000ull
 #define SETTLED_NS 1000000000ull
@@ -57,6 +59,8 @@ static void settle(struct sink_link *link)
 void sink_topics_begin(struct rrmp_sink *sink, bool filters)
 {
     sink->filters = filters && sink->config.send.want;
+    for (uint16_t i = 0; i < sink->service_count; i++)
+        sink->services[i].wanted_ns = sink->now_ns; /* the wish is on its way anew */
     tell(sink);
 }
 
@@ -87,6 +91,16 @@ bool sink_topic_lost(struct rrmp_sink *sink, struct sink_link *link)
 
     link->has_begun = false;
     return !sink->filters || (is_wanted(sink, link) && !is_first);
+}
+
+void sink_topics_unsure(struct rrmp_sink *sink, uint32_t instance)
+{
+    for (uint32_t n = 0; n < sink->links.high; n++) {
+        struct sink_link *link = sink_link_at(sink, n);
+
+        if (link->in_use && link->instance == instance)
+            settle(link);
+    }
 }
 
 bool sink_topic_is_settled(const struct rrmp_sink *sink, struct sink_link *link)

@@ -14,6 +14,8 @@ void sink_topic_want(struct rrmp_sink *sink, uint16_t service);
 void sink_topic_joins(struct rrmp_sink *sink, struct sink_link *link);
 /* Records of the link were passed over. False: they are no loss, none of them had to come. */
 bool sink_topic_lost(struct rrmp_sink *sink, struct sink_link *link);
+/* The backbone has told a loss: records of the instance may have been among what was lost. */
+void sink_topics_unsure(struct rrmp_sink *sink, uint32_t instance);
 /* An INSTANCE says which records there were. False: it does not say which had to come. */
 bool sink_topic_is_settled(const struct rrmp_sink *sink, struct sink_link *link);
 /* Services whose last item has gone are wanted no more. */

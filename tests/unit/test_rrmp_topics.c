@@ -352,6 +352,53 @@ static void where_nothing_comes_the_heartbeat_tells(void **state)
     rrmp_sink_destroy(b.sink);
 }
 
+/* The item's image, directed: it has no number, so records count from none yet. */
+static void image_of(struct bench *b, uint16_t svc)
+{
+    uint8_t bytes[64];
+    struct md_wr wr = md_wr_init(bytes, sizeof(bytes));
+    const struct rrmp_key key = { .domain = 6,
+                                  .members = RRMP_KEY_NAME,
+                                  .name_type = 1,
+                                  .qos = { 1, 1 },
+                                  .name = { .bytes = (const uint8_t *)"IBM", .length = 3 } };
+
+    rrmp_key_encode(&wr, &key);
+    const struct rrmp_view view = { .bytes = bytes, .length = md_wr_length(&wr) };
+    const struct rrmp_record record = {
+        .header = { .type = RRMP_IMAGE, .svc = svc },
+        .u.image = { .handle = 257,
+                     .item_seq = 10,
+                     .key_hash = rrmp_key_hash(bytes, view.length),
+                     .state = 1 << 3 | 1,
+                     .flags = RRMP_IMAGE_FIRST | RRMP_IMAGE_LAST | RRMP_IMAGE_SOLICITED,
+                     .tag = 3,
+                     .key = view,
+                     .message = { .bytes = (const uint8_t *)"data", .length = 4 } }
+    };
+    give(b, &record, topic_of(svc));
+}
+
+/* An update behind the wish is lost, and the next record is another item's. */
+static void a_loss_that_is_told_before_the_first_number_is_looked_into(void **state)
+{
+    const struct backbone_event gap = { .type = BACKBONE_GAP, .session = SESSION, .count = 1 };
+    struct bench b;
+
+    (void)state;
+    setup(&b, 1, BACKBONE_FLAG_FILTERS);
+    run_for(&b, 2 * SEC);
+    open_item(&b, 0);
+    image_of(&b, 0);
+    take_events(&b);
+    assert_int_equal(rrmp_sink_input(b.sink, b.now_ns, &gap, 1), 1);
+    record_of(&b, 0, b.last_seq[0] + 2);
+    run_for(&b, 2 * SEC);
+    assert_int_equal(jumps(&b), 1);
+    assert_int_equal(rrmp_sink_stats(b.sink)->gap_queries, 1);
+    rrmp_sink_destroy(b.sink);
+}
+
 static void where_nothing_is_left_out_every_hole_counts(void **state)
 {
     struct bench b;
@@ -395,6 +442,7 @@ int main(void)
         cmocka_unit_test(a_service_without_items_is_wanted_no_more),
         cmocka_unit_test(the_numbers_of_what_is_not_wanted_mean_nothing),
         cmocka_unit_test(where_nothing_comes_the_heartbeat_tells),
+        cmocka_unit_test(a_loss_that_is_told_before_the_first_number_is_looked_into),
         cmocka_unit_test(where_nothing_is_left_out_every_hole_counts),
         cmocka_unit_test(more_services_than_can_be_named_are_everything),
     };
