@@ -4,8 +4,7 @@
 
 #include <string.h>
 
-#define SHORT_NS 1000000000ull /* what is over so soon is not worth a bit, which may last longer   \
-                                */
+#define SHORT_NS 1000000000ull /* shorter ones get no bit, which may last longer */
 
 static void rest_put(struct sink_refusals *refusals, uint64_t now_ns, uint32_t instance,
                      uint64_t until_ns)
