@@ -280,10 +280,12 @@ static entitle_rules_slot slot;
 
 static void create(struct bench *bench)
 {
-    const struct rrmp_source_config source = { .name = "bench",
-                                               .send = { &down, reserve, commit, fill } };
+    const struct rrmp_source_config source = {
+        .name = "bench",
+        .send = { .context = &down, .reserve = reserve, .commit = commit, .fill = fill }
+    };
     struct p2ps_core_config config = {
-        .sink = { .send = { &up, reserve, commit, fill } },
+        .sink = { .send = { .context = &up, .reserve = reserve, .commit = commit, .fill = fill } },
         .authority = { .ask = ask, .answers = answers },
         .client_limit = CLIENTS_MAX,
         .message_max = 65536,

@@ -352,7 +352,11 @@ static void open_item(struct bench *bench)
 static void create(struct bench *bench, const struct kind *kind)
 {
     const struct srcdist_core_config config = {
-        .source = { .name = "bench", .send = { &down, reserve, commit, fill } },
+        .source = { .name = "bench",
+                    .send = { .context = &down,
+                              .reserve = reserve,
+                              .commit = commit,
+                              .fill = fill } },
         .service = service_config,
         .user = "bench",
         .position = "127.0.0.1/net",
@@ -361,7 +365,9 @@ static void create(struct bench *bench, const struct kind *kind)
         .rules = { .ripples = true },
         .has_rates = kind->lines != NULL,
     };
-    const struct rrmp_sink_config sink = { .send = { &up, reserve, commit, fill } };
+    const struct rrmp_sink_config sink = {
+        .send = { .context = &up, .reserve = reserve, .commit = commit, .fill = fill }
+    };
 
     *bench = (struct bench){ .now_ns = SECOND };
     down.is_void = false;

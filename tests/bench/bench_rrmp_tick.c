@@ -164,10 +164,14 @@ static void open_all(struct rrmp_source *source, struct rrmp_sink *sink, uint64_
 
 int main(void)
 {
-    struct rrmp_source_config source_config = { .name = "bench",
-                                                .send = { &down, reserve, commit, fill } };
-    struct rrmp_sink_config sink_config = { .send = { &up, reserve, commit, fill },
-                                            .open_window_minimum = 1000 };
+    struct rrmp_source_config source_config = {
+        .name = "bench",
+        .send = { .context = &down, .reserve = reserve, .commit = commit, .fill = fill }
+    };
+    struct rrmp_sink_config sink_config = {
+        .send = { .context = &up, .reserve = reserve, .commit = commit, .fill = fill },
+        .open_window_minimum = 1000
+    };
     const struct rrmp_service service = { .state = 3, .name = { (const uint8_t *)"S", 1 } };
     struct rrmp_source *source;
     struct rrmp_sink *sink;

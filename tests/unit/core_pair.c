@@ -349,7 +349,10 @@ void pair_create_source(struct pair *pair)
     struct srcdist_core_config source = {
         .source = { .name = pair->mirror ? pair->name : "test",
                     .item_bytes_max = pair->source_item_bytes,
-                    .send = { &pair->down, pair_reserve, pair_commit, pair_fill } },
+                    .send = { .context = &pair->down,
+                              .reserve = pair_reserve,
+                              .commit = pair_commit,
+                              .fill = pair_fill } },
         .service_owner = pair,
         .service = pair_service,
         .user = "openrmds",

@@ -109,9 +109,11 @@ static unsigned fill(void *context)
 
 static struct rrmp_sink *sink_with_service(struct line *line)
 {
-    const struct rrmp_sink_config config = { .send = { line, reserve, commit, fill },
-                                             .item_limit = NAMES + 10,
-                                             .instance_limit = 4 };
+    const struct rrmp_sink_config config = {
+        .send = { .context = line, .reserve = reserve, .commit = commit, .fill = fill },
+        .item_limit = NAMES + 10,
+        .instance_limit = 4
+    };
     struct rrmp_sink *sink;
 
     assert_int_equal(rrmp_sink_create(&config, &sink), MD_OK);
@@ -190,10 +192,12 @@ static void a_source_finds_colliding_names_at_once(void **state)
 {
     struct line *line = calloc(1, sizeof(*line));
     const struct rrmp_service service = { .state = 3, .name = { (const uint8_t *)"RDFD", 4 } };
-    const struct rrmp_source_config config = { .name = "test",
-                                               .send = { line, reserve, commit, fill },
-                                               .item_limit = NAMES + 10,
-                                               .gap_log = 64 };
+    const struct rrmp_source_config config = {
+        .name = "test",
+        .send = { .context = line, .reserve = reserve, .commit = commit, .fill = fill },
+        .item_limit = NAMES + 10,
+        .gap_log = 64
+    };
     struct rrmp_source *source;
     uint16_t svc;
 

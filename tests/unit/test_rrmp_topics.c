@@ -202,7 +202,7 @@ static uint32_t open_item(struct bench *b, uint16_t svc)
     const struct rrmp_key key = { .domain = 6,
                                   .members = RRMP_KEY_NAME,
                                   .name_type = 1,
-                                  .qos = { 1, 1 },
+                                  .qos = { .timeliness = 1, .rate = 1 },
                                   .name = { .bytes = (const uint8_t *)"IBM", .length = 3 } };
     struct rrmp_sink_open open = {
         .service = rrmp_sink_service_find(b->sink, service_name(svc, text)),
@@ -360,7 +360,7 @@ static void image_of(struct bench *b, uint16_t svc)
     const struct rrmp_key key = { .domain = 6,
                                   .members = RRMP_KEY_NAME,
                                   .name_type = 1,
-                                  .qos = { 1, 1 },
+                                  .qos = { .timeliness = 1, .rate = 1 },
                                   .name = { .bytes = (const uint8_t *)"IBM", .length = 3 } };
 
     rrmp_key_encode(&wr, &key);
