@@ -46,12 +46,14 @@ class Pair(mirror_kills.Mirrors):
     def heard(self):
         return sum(self.figure(*path) for path in mirror_kills.HEARD)
 
-    def measure(self, seconds):
-        """ns of each kind of program for an update that a provider makes."""
+    def measure(self, seconds, warm):
+        """ns of each kind of program for an update that a provider makes, after `warm` seconds: until
+        replayTime is over each block of the replay buffer is new memory."""
         client = mirror_kills.Consumer(self, f"cost.{self.is_numbered}")
         client.start()
         self.until("both have all items", self.has_all)
         self.flow(*mirror_kills.HEARD, mirror_kills.SERVED)
+        time.sleep(warm)
         pids = {kind: [self.daemons[name].pid for name in names] for kind, names in WHO.items()}
         before = {kind: sum(map(ran_ns, found)) for kind, found in pids.items()}
         heard = self.heard()
@@ -69,6 +71,7 @@ def main():
     words = argparse.ArgumentParser()
     words.add_argument("--pairs", type=int, default=5)
     words.add_argument("--seconds", type=float, default=8)
+    words.add_argument("--warm", type=float, default=12)
     words.add_argument("--rate", type=int, default=100000)
     words.add_argument("--items", type=int, default=100)
     words.set_defaults(silence=3500, seed=1, replay=8, ema=None)
@@ -83,7 +86,7 @@ def main():
             found = {}
             for is_on in (True, False) if number % 2 else (False, True):
                 one.turn(is_on)
-                found[is_on] = one.measure(options.seconds)
+                found[is_on] = one.measure(options.seconds, options.warm)
             for kind in WHO:
                 ratios[kind].append(found[True][kind] / found[False][kind])
                 print(f"{number + 1}: {kind}: {found[True][kind]:.0f} ns an update with "
