@@ -98,7 +98,7 @@ int attach_outbound_end(struct attach_outbound_reader *reader)
     return 0;
 }
 
-/* What stands in the record at `at`, which has `limit` bytes at most. */
+/* The record at `at`, which has `limit` bytes at most, becomes a message. */
 static int read_record(struct attach_outbound_reader *reader, const uint8_t *at, uint32_t limit,
                        const struct attach_outbound_record *record, struct rrcp_msg *out)
 {

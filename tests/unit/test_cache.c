@@ -599,7 +599,7 @@ static bool has_summary(struct rwf_bytes payload, uint8_t type)
     return series.info.summary.length > 0;
 }
 
-/* What is applied part by part, as the next cache does it, is the image again. */
+/* The next cache applies it part by part, and has the image again. */
 static void assert_goes_out_in_parts(uint8_t type)
 {
     enum { ROWS = 2000 };

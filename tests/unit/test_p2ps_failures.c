@@ -85,7 +85,7 @@ static void an_item_asked_while_the_service_is_down_waits_for_it(void **state)
     assert_string_equal(pair_heard(c, 5), "!I");
 }
 
-/* What the source said of the item it does not say again. */
+/* The source said it of the item once, and does not say it again. */
 static void a_stream_that_is_asked_for_again_while_it_waits_is_told_so(void **state)
 {
     struct pair *pair = *state;

@@ -12,7 +12,7 @@
 #define SEC      1000000000ull
 #define BEGIN_NS (100 * SEC)
 
-/* What the node wants, if that has changed; -1: it has not. */
+/* The number of topics that the node wants, if they have changed; -1: they have not. */
 static int64_t told(struct wishes *wishes, uint32_t topics[WISHES_TOPICS_MAX])
 {
     uint32_t count;
