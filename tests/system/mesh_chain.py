@@ -3,6 +3,7 @@
 
 Prices reach a gateway, one that comes later, and one whose rrcpd is killed and started again."""
 # SPDX-License-Identifier: Apache-2.0
+import contextlib
 import os
 import re
 import subprocess
@@ -66,35 +67,51 @@ def chain(hosts, folder, conf):
         prices(hosts["feed"], gateway)
 
 
-def main():
+@contextlib.contextmanager
+def bed(*providers, more=""):
+    """A cable without multicast, the page's file with `more` behind it, and providers of TRI.N with
+    these options. Hosts that were started on it end with it."""
     ip("link", "add", "br0", "type", "bridge")
     ip("address", "add", "10.1.0.10/24", "dev", "br0")
     ip("link", "set", "br0", "multicast", "off", "up")
     hosts = {}
     with tempfile.TemporaryDirectory() as folder:
         conf = write_conf(folder)
+        with open(conf, "a", encoding="ascii") as file:
+            file.write(more)
         items = os.path.join(folder, "items")
         with open(items, "w", encoding="ascii") as file:
             file.write("TRI.N\n")
         with open(os.path.join(folder, "provider.log"), "w", encoding="utf-8") as log:
-            provider = conf_examples.tool(
-                "sink_driven_src", "-S", "RDFD", "-N", "14002", "-L", "10.1.0.10", "-f", items,
-                "-U", "100", "-Q", os.path.join(conf_examples.ROOT, "conf", "sample.xml"),
-                "-q", "GOOG.O", "-K", stdout=log, stderr=log)
+            running = [conf_examples.tool("sink_driven_src", "-L", "10.1.0.10", "-f", items, "-K",
+                                          *words, stdout=log, stderr=log) for words in providers]
         try:
-            chain(hosts, folder, conf)
+            yield hosts, folder, conf
         finally:
-            provider.terminate()
-            provider.wait()
+            for process in running:
+                process.terminate()
+                process.wait()
             for host in hosts.values():
                 host.close()
     print("all good")
 
 
-if __name__ == "__main__":
+def alone(main):
+    """In namespaces of its own, or skipped."""
     if subprocess.run(["unshare", "-r", "-n", "-u", "true"], capture_output=True,
                       check=False).returncode != 0:
         print("no namespaces may be made here")
         sys.exit(77)
     conf_examples.enter_namespace()
     main()
+
+
+def main():
+    provider = ("-S", "RDFD", "-N", "14002", "-U", "100", "-Q",
+                os.path.join(conf_examples.ROOT, "conf", "sample.xml"), "-q", "GOOG.O")
+    with bed(provider) as (hosts, folder, conf):
+        chain(hosts, folder, conf)
+
+
+if __name__ == "__main__":
+    alone(main)

@@ -5,20 +5,13 @@ consumers have items of, and the other one from when an item of it is opened."""
 import os
 import re
 import subprocess
-import sys
-import tempfile
 
 import conf_examples
 import mesh_chain
-from three_hosts import HOSTS, ip, until
+from three_hosts import HOSTS, until
 
 RATE = "400"
 SECOND = "\nfeed*src_dist*2.route*hostList : 10.1.0.10:14003\n"
-
-
-def provider(items, log, service, port):
-    return conf_examples.tool("sink_driven_src", "-S", service, "-N", port, "-L", "10.1.0.10",
-                              "-f", items, "-U", RATE, "-K", "-tsa", stdout=log, stderr=log)
 
 
 def counters(host):
@@ -83,37 +76,13 @@ def chain(hosts):
 
 
 def main():
-    ip("link", "add", "br0", "type", "bridge")
-    ip("address", "add", "10.1.0.10/24", "dev", "br0")
-    ip("link", "set", "br0", "multicast", "off", "up")
-    hosts = {}
-    with tempfile.TemporaryDirectory() as folder:
-        conf = mesh_chain.write_conf(folder)
-        with open(conf, "a", encoding="ascii") as file:
-            file.write(SECOND)
-        items = os.path.join(folder, "items")
-        with open(items, "w", encoding="ascii") as file:
-            file.write("TRI.N\n")
-        with open(os.path.join(folder, "provider.log"), "w", encoding="utf-8") as log:
-            providers = [provider(items, log, service, port)
-                         for service, port in (("RDFD", "14002"), ("IDNS", "14003"))]
-        try:
-            for name in HOSTS:
-                mesh_chain.start(hosts, folder, conf, name)
-            chain(hosts)
-        finally:
-            for process in providers:
-                process.terminate()
-                process.wait()
-            for host in hosts.values():
-                host.close()
-    print("all good")
+    providers = [("-S", service, "-N", port, "-U", RATE, "-tsa")
+                 for service, port in (("RDFD", "14002"), ("IDNS", "14003"))]
+    with mesh_chain.bed(*providers, more=SECOND) as (hosts, folder, conf):
+        for name in HOSTS:
+            mesh_chain.start(hosts, folder, conf, name)
+        chain(hosts)
 
 
 if __name__ == "__main__":
-    if subprocess.run(["unshare", "-r", "-n", "-u", "true"], capture_output=True,
-                      check=False).returncode != 0:
-        print("no namespaces may be made here")
-        sys.exit(77)
-    conf_examples.enter_namespace()
-    main()
+    mesh_chain.alone(main)
