@@ -169,7 +169,7 @@ work_ahead() {
     renice -n 19 -p "$BASHPID" >/dev/null 2>&1
     ahead asan configure_build asan
     ahead tsan configure_build tsan tsan_tests
-    ahead fuzz configure_build fuzz fuzzers
+    [ -z "$long" ] || ahead fuzz configure_build fuzz fuzzers
     ahead clang judge_by_clang
     ahead clang-tidy judge_by_clang_tidy
     ahead format judge_format
@@ -236,7 +236,8 @@ run_ctest_wrapped() {
     return $status
 }
 
-fuzz_one() { # FUZZER: a short search from its corpus
+# Without --long the tests NAME_replay run changed inputs under ASan, too, but do not follow the branches of the code.
+fuzz_one() { # FUZZER: a search from its corpus
     local name corpus work
     name=$(basename "$1")
     corpus=$root/tests/corpus/$name
@@ -318,9 +319,15 @@ changed_sources() {
     fi | grep -E '^(src|srcdist|p2ps|rrcpd|tools)/.*\.c$' | sort -u
 }
 
-# gcc compiled everything above; the fuzz build knows how clang is called for the same files. Of those of the product
-# clang-tidy says what clang says, too.
+# gcc compiled everything above; the fuzz build knows how clang is called for the same files, so it is configured, and
+# compiled with --long alone. Of the files of the product clang-tidy says what clang says, too.
 judge_by_clang() {
+    local log=$root/build-fuzz/log/build.log
+    mkdir -p "${log%/*}"
+    configure fuzz tests "$log" || {
+        tail -n 30 "$log"
+        return 1
+    }
     product_sources >"$RMDS_TMP/product"
     python3 "$root/tests/clang_warnings.py" "$root/build-fuzz" "$RMDS_TMP/product"
 }
@@ -388,8 +395,8 @@ verb_test() {
         *) pattern=$argument ;;
         esac
     done
-    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-1}
-    [ -n "$long" ] && long_label='' ctest_labels=() fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
+    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
+    [ -n "$long" ] && long_label='' ctest_labels=()
     install_hook "$root"
     setup_for run unit clang test || return 1
     python_itself
@@ -400,7 +407,7 @@ verb_test() {
         stage "release" stage_release
         stage "asan+ubsan" stage_asan
         stage "tsan" stage_tsan
-        stage "fuzz" stage_fuzz
+        [ -z "$long" ] || stage "fuzz" stage_fuzz
         stage "format" stage_format
         stage "clang" stage_clang
         stage "clang-tidy" stage_clang_tidy

@@ -11,7 +11,7 @@ import tempfile
 
 SOURCE = os.path.realpath(sys.argv[1])
 START = """
-root={source} RMDS_TMP={folder} pattern='' long=''
+root={source} RMDS_TMP={folder} pattern='' long=1
 . {source}/tools/rmds-lib.sh
 . {source}/tools/rmds-test.sh
 configure_build() {{ {build}; }}
