@@ -100,7 +100,7 @@ static void million_setup(struct sim_options *o, struct md_prng *prng)
     o->nodes = 4;
 }
 
-static void million(struct sim *sim, int nodes, struct md_prng *prng)
+static void packets(struct sim *sim, int nodes, struct md_prng *prng, uint64_t count)
 {
     struct simnet_faults faults = { .loss_ppm = between(prng, 30000, 49000) };
     struct sim_load load = { .per_s = 10000, .burst = 1, .bytes_max = 100 };
@@ -109,10 +109,20 @@ static void million(struct sim *sim, int nodes, struct md_prng *prng)
     sim_load(sim, 0, &load);
     sim_run(sim, 300 * MS);
     set_in(sim, nodes, &faults);
-    while (sum.mcast_sent < 1000000 && !sim_has_failed(sim)) {
+    while (sum.mcast_sent < count && !sim_has_failed(sim)) {
         sim_run(sim, 1 * SEC);
         sim_totals(sim, &sum);
     }
+}
+
+static void million(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    packets(sim, nodes, prng, 1000000);
+}
+
+static void quarter(struct sim *sim, int nodes, struct md_prng *prng)
+{
+    packets(sim, nodes, prng, 250000);
 }
 
 static void burst(struct sim *sim, int nodes, struct md_prng *prng)
@@ -965,6 +975,7 @@ const struct sim_scenario sim_scenarios[] = {
     { "large", large_setup, large },
     { "chaos", chaos_setup, chaos },
     { "million", million_setup, million },
+    { "quarter", million_setup, quarter },
     { "crowd", sim_crowd_setup, sim_crowd },
     { "crowd-forged", sim_crowd_setup, sim_crowd_forged },
     { "restart-forged", sim_crowd_setup, sim_restart_forged },
@@ -977,4 +988,4 @@ const struct sim_scenario sim_scenarios[] = {
 };
 
 const int sim_scenario_count = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]);
-const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 10;
+const int sim_scenarios_drawn = sizeof(sim_scenarios) / sizeof(sim_scenarios[0]) - 11;

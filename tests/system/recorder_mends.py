@@ -70,7 +70,7 @@ def a_rotation_of_an_empty_file_ends_no_other(folder):
     end = time.monotonic() + 1.5
     while time.monotonic() < end:
         assert recorder.program.poll() is None
-        time.sleep(0.1)
+        time.sleep(0.4)
     publisher = recording.Publisher("14102")
     try:
         publisher.rate(200)

@@ -71,7 +71,7 @@ class Recorder:
             if os.path.exists(path or self.path) and is_right(rmdsrec("info", path or
                                                                       self.path).stdout):
                 return
-            time.sleep(0.1)
+            time.sleep(0.4)
         raise AssertionError(rmdsrec("info", path or self.path).stdout)
 
     def end(self, number):

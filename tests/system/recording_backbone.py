@@ -127,7 +127,7 @@ def its_figures_are_shown(publisher, run_dir, folder):
         if said == [values[name] for name in names] and values["messagesPerSecond"] == 0:
             break
         assert time.monotonic() < end, (said, values)
-        time.sleep(0.1)
+        time.sleep(0.4)
     assert one["name"] == "rmdsrec.7" and one["state"] == "ok", one
     assert one["ready"] == 1 and values["connected"] == 1, (one, values)
     assert values["fileBytesNow"] == values["bytesWritten"] == os.stat(path).st_size, values
