@@ -41,8 +41,9 @@ endif()
 # more instructions for an update of a hundred consumers (callgrind of bench_p2ps_fan), so not on the way of the data.
 set(RMDS_ZEROED conf daemon httpd status)
 check_c_compiler_flag(-ftrivial-auto-var-init=zero has_ftrivial_auto_var_init)
-# No tick passes through these: they are compiled once, not again for each program that is optimised at link time.
-set(RMDS_NEVER_TICKS audit conf daemon httpd jwt livepage status)
+# No tick passes through these, of entitle only one that changes who may see an item: they are compiled once, not again for
+# each program that is optimised at link time.
+set(RMDS_NEVER_TICKS audit conf daemon entitle httpd jwt livepage omm p2ps_authority p2ps_parties status)
 # Checked copies need an optimiser; a sanitizer has its own.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT RMDS_SANITIZE AND NOT RMDS_FUZZ)
   target_compile_options(rmds_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
