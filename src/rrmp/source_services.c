@@ -107,11 +107,12 @@ uint32_t rrmp_source_services_free(const struct rrmp_source *source, uint64_t no
     return left;
 }
 
+/* A megabyte by default, of which nothing is read before it is written: see log_first. */
 static bool log_take(struct rrmp_source *source, struct source_service *service)
 {
     size_t size = source->config.gap_log * sizeof(*service->gap_log);
 
-    service->gap_log = calloc(1, size);
+    service->gap_log = malloc(size);
     service->log_first = service->svc_seq + 1;
     source->stats.memory_now += service->gap_log ? size : 0;
     return service->gap_log != NULL;
