@@ -214,6 +214,28 @@ static void strings_become_utf8(void **state)
     }
 }
 
+/* An editor or a filter that normalises text could change the table without anybody noticing. */
+static void the_kanji_are_those_of_jis_x_0208(void **state)
+{
+    uint64_t hash = 0xcbf29ce484222325ull;
+
+    (void)state;
+    for (unsigned row = 0x21; row <= 0x74; row++) {
+        for (unsigned column = 0x21; column <= 0x7e; column++) {
+            const uint8_t string[] = { 0x1b, '|', (uint8_t)(row | 0x80), (uint8_t)(column | 0x80) };
+            char text[8];
+            size_t length;
+
+            assert_int_equal(rwf_rmtes_to_utf8(string, sizeof(string), text, sizeof(text), &length),
+                             MD_OK);
+            for (size_t i = 0; i < length; i++)
+                hash = (hash ^ (uint8_t)text[i]) * 0x100000001b3ull;
+        }
+    }
+    /* FNV-1a of what Python's codec of EUC-JP makes of the same bytes, U+FFFD where it refuses. */
+    assert_int_equal(hash, 0x1e10c7e7875c1f72ull);
+}
+
 static void positions_stay_in_the_text_of_an_update(void **state)
 {
     static const struct {
@@ -323,6 +345,7 @@ int main(void)
         cmocka_unit_test(escapes_that_are_no_commands_are_bytes_of_the_string),
         cmocka_unit_test(partial_content_is_recognised),
         cmocka_unit_test(strings_become_utf8),
+        cmocka_unit_test(the_kanji_are_those_of_jis_x_0208),
         cmocka_unit_test(positions_stay_in_the_text_of_an_update),
         cmocka_unit_test(text_becomes_a_byte_for_each_character),
         cmocka_unit_test(text_that_does_not_fit_is_cut_between_characters),
