@@ -100,73 +100,64 @@ int rwf_raw_add(struct rwf_encoder *enc, struct rwf_bytes bytes)
     return rc;
 }
 
-/* ---- nested lengths ---- */
+/* ---- nested lengths; `extra` is what the long form adds to the short one ---- */
+
+static inline int open_length(struct rwf_encoder *enc, size_t extra, uint8_t **length_at)
+{
+    size_t now = enc->lengths == RWF_LENGTHS_RESERVED ? 1 + extra : 1;
+
+    *length_at = enc->pos;
+    if (1 + extra > (size_t)(enc->end - enc->pos))
+        return encoder_fail(enc, RWF_ERR_FULL);
+    enc->pos += now;
+    enc->end -= 1 + extra - now;
+    return RWF_OK;
+}
+
+/* `long_from` is the first length that needs the long form. */
+static inline int close_length(struct rwf_encoder *enc, size_t extra, uint8_t *length_at,
+                               size_t long_from, size_t max)
+{
+    bool reserved = enc->lengths == RWF_LENGTHS_RESERVED;
+    uint8_t *content = length_at + (reserved ? 1 + extra : 1);
+    size_t length = (size_t)(enc->pos - content);
+
+    if (length > max)
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    if (!reserved)
+        enc->end += extra;
+    if (!reserved && length < long_from) {
+        length_at[0] = (uint8_t)length;
+        return RWF_OK;
+    }
+    if (!reserved) {
+        memmove(content + extra, content, length);
+        enc->pos += extra;
+    }
+    if (extra == LONG16_EXTRA)
+        *length_at++ = OB16_LONG;
+    else
+        length |= 0x8000u;
+    md_put_be16(length_at, (uint16_t)length);
+    return RWF_OK;
+}
 
 int encoder_open_length16(struct rwf_encoder *enc, uint8_t **length_at)
 {
-    size_t now = enc->lengths == RWF_LENGTHS_RESERVED ? 1 + LONG16_EXTRA : 1;
-
-    *length_at = enc->pos;
-    if (1 + LONG16_EXTRA > (size_t)(enc->end - enc->pos))
-        return encoder_fail(enc, RWF_ERR_FULL);
-    enc->pos += now;
-    enc->end -= 1 + LONG16_EXTRA - now;
-    return RWF_OK;
+    return open_length(enc, LONG16_EXTRA, length_at);
 }
 
 int encoder_close_length16(struct rwf_encoder *enc, uint8_t *length_at)
 {
-    bool reserved = enc->lengths == RWF_LENGTHS_RESERVED;
-    uint8_t *content = length_at + (reserved ? 1 + LONG16_EXTRA : 1);
-    size_t length = (size_t)(enc->pos - content);
-
-    if (length > OB16_MAX)
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    if (!reserved)
-        enc->end += LONG16_EXTRA;
-    if (!reserved && length < OB16_LONG) {
-        length_at[0] = (uint8_t)length;
-        return RWF_OK;
-    }
-    if (!reserved) {
-        memmove(content + LONG16_EXTRA, content, length);
-        enc->pos += LONG16_EXTRA;
-    }
-    length_at[0] = OB16_LONG;
-    md_put_be16(length_at + 1, (uint16_t)length);
-    return RWF_OK;
+    return close_length(enc, LONG16_EXTRA, length_at, OB16_LONG, OB16_MAX);
 }
 
 int encoder_open_length15(struct rwf_encoder *enc, uint8_t **length_at)
 {
-    size_t now = enc->lengths == RWF_LENGTHS_RESERVED ? 1 + LONG15_EXTRA : 1;
-
-    *length_at = enc->pos;
-    if (1 + LONG15_EXTRA > (size_t)(enc->end - enc->pos))
-        return encoder_fail(enc, RWF_ERR_FULL);
-    enc->pos += now;
-    enc->end -= 1 + LONG15_EXTRA - now;
-    return RWF_OK;
+    return open_length(enc, LONG15_EXTRA, length_at);
 }
 
 int encoder_close_length15(struct rwf_encoder *enc, uint8_t *length_at)
 {
-    bool reserved = enc->lengths == RWF_LENGTHS_RESERVED;
-    uint8_t *content = length_at + (reserved ? 1 + LONG15_EXTRA : 1);
-    size_t length = (size_t)(enc->pos - content);
-
-    if (length > RB15_MAX)
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    if (!reserved)
-        enc->end += LONG15_EXTRA;
-    if (!reserved && length < 0x80) {
-        length_at[0] = (uint8_t)length;
-        return RWF_OK;
-    }
-    if (!reserved) {
-        memmove(content + LONG15_EXTRA, content, length);
-        enc->pos += LONG15_EXTRA;
-    }
-    md_put_be16(length_at, (uint16_t)(0x8000u | length));
-    return RWF_OK;
+    return close_length(enc, LONG15_EXTRA, length_at, 0x80, RB15_MAX);
 }
