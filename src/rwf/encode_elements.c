@@ -5,10 +5,9 @@
 int rwf_element_list_start_set(struct rwf_encoder *enc, const struct rwf_element_list_info *info,
                                const struct rwf_sets *sets, const struct rwf_bytes *set_data)
 {
-    struct rwf_level *level = encoder_push(enc, LEVEL_ELEMENT_LIST, RWF_TYPE_ELEMENT_LIST);
     struct md_wr wr = encoder_writer(enc);
 
-    if (!level)
+    if (!encoder_push(enc, LEVEL_ELEMENT_LIST, RWF_TYPE_ELEMENT_LIST))
         return enc->err;
     if (info->set_id > RB15_MAX)
         return encoder_fail(enc, RWF_ERR_RANGE);
@@ -17,13 +16,7 @@ int rwf_element_list_start_set(struct rwf_encoder *enc, const struct rwf_element
         md_wr_u8(&wr, 2);
         md_wr_u16(&wr, info->list_num);
     }
-    if ((info->flags & RWF_LIST_HAS_SET_DATA) && (info->flags & RWF_LIST_HAS_SET_ID))
-        wire_wr_rb15(&wr, info->set_id);
-    if (encoder_written(enc, &wr) < 0 || list_begin(enc, level, info->flags) < 0)
-        return enc->err;
-    if (info->flags & RWF_LIST_HAS_SET_DATA)
-        return list_begin_set(enc, level, RWF_SET_ELEMENTS, info->set_id, sets, set_data);
-    return RWF_OK;
+    return list_begin(enc, &wr, info->flags, info->set_id, sets, set_data);
 }
 
 int rwf_element_list_start(struct rwf_encoder *enc, const struct rwf_element_list_info *info)
@@ -55,10 +48,7 @@ int rwf_element_add_bytes(struct rwf_encoder *enc, struct rwf_bytes name, unsign
     md_wr_u8(&wr, (uint8_t)type);
     if (type != RWF_TYPE_NO_DATA)
         wire_wr_buf16(&wr, content);
-    if (encoder_written(enc, &wr) < 0)
-        return enc->err;
-    encoder_top(enc)->count++;
-    return RWF_OK;
+    return list_entry_written(enc, RWF_OK, &wr);
 }
 
 int rwf_element_add(struct rwf_encoder *enc, struct rwf_bytes name, const struct rwf_value *value)

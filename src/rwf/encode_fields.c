@@ -8,10 +8,9 @@
 int rwf_field_list_start_set(struct rwf_encoder *enc, const struct rwf_field_list_info *info,
                              const struct rwf_sets *sets, const struct rwf_bytes *set_data)
 {
-    struct rwf_level *level = encoder_push(enc, LEVEL_FIELD_LIST, RWF_TYPE_FIELD_LIST);
     struct md_wr wr = encoder_writer(enc);
 
-    if (!level)
+    if (!encoder_push(enc, LEVEL_FIELD_LIST, RWF_TYPE_FIELD_LIST))
         return enc->err;
     if (info->dictionary_id > RB15_MAX || info->set_id > RB15_MAX)
         return encoder_fail(enc, RWF_ERR_RANGE);
@@ -21,13 +20,7 @@ int rwf_field_list_start_set(struct rwf_encoder *enc, const struct rwf_field_lis
         wire_wr_rb15(&wr, info->dictionary_id);
         md_wr_u16(&wr, info->list_num);
     }
-    if ((info->flags & RWF_LIST_HAS_SET_DATA) && (info->flags & RWF_LIST_HAS_SET_ID))
-        wire_wr_rb15(&wr, info->set_id);
-    if (encoder_written(enc, &wr) < 0 || list_begin(enc, level, info->flags) < 0)
-        return enc->err;
-    if (info->flags & RWF_LIST_HAS_SET_DATA)
-        return list_begin_set(enc, level, RWF_SET_FIELDS, info->set_id, sets, set_data);
-    return RWF_OK;
+    return list_begin(enc, &wr, info->flags, info->set_id, sets, set_data);
 }
 
 int rwf_field_list_start(struct rwf_encoder *enc, const struct rwf_field_list_info *info)
@@ -55,10 +48,7 @@ int rwf_field_add_bytes(struct rwf_encoder *enc, int16_t id, struct rwf_bytes co
     struct md_wr wr = encoder_writer(enc);
     md_wr_u16(&wr, (uint16_t)id);
     wire_wr_buf16(&wr, content);
-    if (encoder_written(enc, &wr) < 0)
-        return enc->err;
-    encoder_top(enc)->count++;
-    return RWF_OK;
+    return list_entry_written(enc, RWF_OK, &wr);
 }
 
 int rwf_field_add(struct rwf_encoder *enc, int16_t id, const struct rwf_value *value)
@@ -71,8 +61,7 @@ int rwf_field_add(struct rwf_encoder *enc, int16_t id, const struct rwf_value *v
         return list_add_set_value(enc, RWF_SET_FIELDS, id, (struct rwf_bytes){ 0 }, value);
     struct md_wr wr = encoder_writer(enc);
     md_wr_u16(&wr, (uint16_t)id);
-    int rc = list_write_value(&wr, value);
-    return list_entry_written(enc, rc, &wr);
+    return list_entry_written(enc, list_write_value(&wr, value), &wr);
 }
 
 /*

@@ -52,12 +52,13 @@ static int write_set_data(struct rwf_encoder *enc, struct rwf_level *level, stru
     return RWF_OK;
 }
 
-int list_begin_set(struct rwf_encoder *enc, struct rwf_level *level, enum rwf_set_kind kind,
-                   uint16_t set_id, const struct rwf_sets *sets, const struct rwf_bytes *set_data)
+static int begin_set(struct rwf_encoder *enc, struct rwf_level *level, uint16_t set_id,
+                     const struct rwf_sets *sets, const struct rwf_bytes *set_data)
 {
     if (set_data && set_data->data)
         return write_set_data(enc, level, *set_data);
-    level->set = rwf_sets_find(sets, kind, set_id);
+    level->set = rwf_sets_find(
+        sets, level->kind == LEVEL_FIELD_LIST ? RWF_SET_FIELDS : RWF_SET_ELEMENTS, set_id);
     if (!level->set)
         return encoder_fail(enc, RWF_ERR_NOT_FOUND);
     level->set_left = level->set->count;
@@ -67,13 +68,22 @@ int list_begin_set(struct rwf_encoder *enc, struct rwf_level *level, enum rwf_se
     return level->set_left == 0 ? end_set(enc, level) : RWF_OK;
 }
 
-int list_begin(struct rwf_encoder *enc, struct rwf_level *level, uint8_t flags)
+int list_begin(struct rwf_encoder *enc, struct md_wr *wr, uint8_t flags, uint16_t set_id,
+               const struct rwf_sets *sets, const struct rwf_bytes *set_data)
 {
+    struct rwf_level *level = encoder_top(enc);
+
+    if ((flags & RWF_LIST_HAS_SET_DATA) && (flags & RWF_LIST_HAS_SET_ID))
+        wire_wr_rb15(wr, set_id);
+    if (encoder_written(enc, wr) < 0)
+        return enc->err;
     level->has_standard = flags & RWF_LIST_HAS_STANDARD_DATA;
     level->phase = PHASE_NO_MORE;
     if (level->has_standard && encoder_reserve(enc, COUNT_SIZE) < 0)
         return enc->err;
-    if (level->has_standard && !(flags & RWF_LIST_HAS_SET_DATA))
+    if (flags & RWF_LIST_HAS_SET_DATA)
+        return begin_set(enc, level, set_id, sets, set_data);
+    if (level->has_standard)
         begin_standard(enc, level);
     return RWF_OK;
 }

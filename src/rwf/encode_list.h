@@ -8,10 +8,9 @@
 
 /* All return RWF_OK, or the error that the encoder has from now on. */
 
-/* Behind flags and info: the set data if any, else the count. */
-int list_begin(struct rwf_encoder *enc, struct rwf_level *level, uint8_t flags);
-int list_begin_set(struct rwf_encoder *enc, struct rwf_level *level, enum rwf_set_kind kind,
-                   uint16_t set_id, const struct rwf_sets *sets, const struct rwf_bytes *set_data);
+/* Behind flags and info, which `wr` has: the set data if any, else the count. */
+int list_begin(struct rwf_encoder *enc, struct md_wr *wr, uint8_t flags, uint16_t set_id,
+               const struct rwf_sets *sets, const struct rwf_bytes *set_data);
 /* A list with open set data, or with an entry open, cannot be finished. */
 int list_finish(struct rwf_encoder *enc, enum level_kind kind);
 
@@ -25,8 +24,8 @@ int list_add_set_value(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t 
 int list_add_set_bytes(struct rwf_encoder *enc, enum rwf_set_kind kind, int16_t field_id,
                        struct rwf_bytes name, struct rwf_bytes content);
 
-/* Writes the length and the content of a standard value; the encoder keeps it when the entry is
- * written. */
+/* Writes the length and the content of a standard value, or of an item of an array; the encoder
+ * keeps it when the entry is written. */
 int list_write_value(struct md_wr *wr, const struct rwf_value *value);
 int list_entry_written(struct rwf_encoder *enc, int rc, const struct md_wr *wr);
 
