@@ -1,6 +1,6 @@
 /* encode_container.c - maps, vectors, series, filter lists and arrays. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "encoder.h"
+#include "encode_list.h"
 
 /* The four heads and their entries stand as tables in container.c. */
 #define COUNT_SIZE          2
@@ -108,42 +108,55 @@ static int finish_container(struct rwf_encoder *enc, enum level_kind kind)
         return enc->err;
     if (level->kind != kind || level->phase != PHASE_ENTRIES)
         return encoder_fail(enc, RWF_ERR_STATE);
-    md_put_be16(level->count_at, (uint16_t)level->count);
+    if (kind == LEVEL_FILTER_LIST)
+        level->count_at[0] = (uint8_t)level->count;
+    else
+        md_put_be16(level->count_at, (uint16_t)level->count);
     return encoder_pop(enc, kind);
 }
 
 /* ---- entries ---- */
 
-/* The level, when an entry may start now. */
-static struct rwf_level *entry_place(struct rwf_encoder *enc, enum level_kind kind,
-                                     unsigned count_max)
+/* Where an entry goes. No level: not now, or there can be no such entry; enc->err says why. */
+struct place {
+    struct rwf_level *level;
+    struct md_wr wr; /* has what stands before the entry's data */
+    bool has_data;
+};
+
+static struct place refuse(struct rwf_encoder *enc, int err)
+{
+    encoder_fail(enc, err);
+    return (struct place){ 0 };
+}
+
+static struct place entry_place(struct rwf_encoder *enc, enum level_kind kind, unsigned count_max)
 {
     struct rwf_level *level = encoder_top(enc);
 
-    if (enc->err < 0)
-        return NULL;
-    if (level->kind != kind || level->phase != PHASE_ENTRIES) {
-        encoder_fail(enc, RWF_ERR_STATE);
-        return NULL;
-    }
-    if (level->count >= count_max) {
-        encoder_fail(enc, RWF_ERR_RANGE);
-        return NULL;
-    }
-    return level;
+    if (enc->err < 0 || level->kind != kind || level->phase != PHASE_ENTRIES)
+        return refuse(enc, RWF_ERR_STATE);
+    if (level->count >= count_max)
+        return refuse(enc, RWF_ERR_RANGE);
+    return (struct place){
+        .level = level,
+        .wr = encoder_writer(enc),
+        .has_data = level->container != RWF_TYPE_NO_DATA,
+    };
 }
 
-/* The head of an entry is written; its data follows in place, if it has any. */
-static int begin_entry(struct rwf_encoder *enc, struct rwf_level *level, const struct md_wr *wr,
-                       bool has_data)
+/* The data follows in place, if the entry has any. */
+static int begin_entry(struct rwf_encoder *enc, struct place place)
 {
-    if (encoder_written(enc, wr) < 0)
+    struct rwf_level *level = place.level;
+
+    if (!level || encoder_written(enc, &place.wr) < 0)
         return enc->err;
     level->count++;
     level->phase = PHASE_ENTRY;
-    level->has_length = has_data;
-    level->slot_is_open = has_data;
-    return has_data ? encoder_open_length16(enc, &level->length_at) : RWF_OK;
+    level->has_length = place.has_data;
+    level->slot_is_open = place.has_data;
+    return place.has_data ? encoder_open_length16(enc, &level->length_at) : RWF_OK;
 }
 
 static int finish_entry(struct rwf_encoder *enc, enum level_kind kind)
@@ -159,18 +172,25 @@ static int finish_entry(struct rwf_encoder *enc, enum level_kind kind)
     return level->has_length ? encoder_close_length16(enc, level->length_at) : RWF_OK;
 }
 
-/* A whole entry with data as given. */
-static int write_entry(struct rwf_encoder *enc, struct rwf_level *level, struct md_wr *wr,
-                       bool has_data, struct rwf_bytes data)
+/* What `place` has is a whole entry. */
+static int end_entry(struct rwf_encoder *enc, const struct place *place)
 {
-    if (data.length > OB16_MAX || (!has_data && data.length > 0))
-        return encoder_fail(enc, RWF_ERR_RANGE);
-    if (has_data)
-        wire_wr_buf16(wr, data);
-    if (encoder_written(enc, wr) < 0)
+    if (encoder_written(enc, &place->wr) < 0)
         return enc->err;
-    level->count++;
+    place->level->count++;
     return RWF_OK;
+}
+
+/* A whole entry with data as given. */
+static int write_entry(struct rwf_encoder *enc, struct place place, struct rwf_bytes data)
+{
+    if (!place.level)
+        return enc->err;
+    if (data.length > OB16_MAX || (!place.has_data && data.length > 0))
+        return encoder_fail(enc, RWF_ERR_RANGE);
+    if (place.has_data)
+        wire_wr_buf16(&place.wr, data);
+    return end_entry(enc, &place);
 }
 
 /* Action, flags and permission data; the container's flag says that some entry has them. */
@@ -212,46 +232,33 @@ int rwf_map_finish(struct rwf_encoder *enc)
     return finish_container(enc, LEVEL_MAP);
 }
 
-/* Everything of an entry before its data. NULL: not now. */
-static struct rwf_level *map_entry_head(struct rwf_encoder *enc, const struct rwf_map_entry *entry,
-                                        struct md_wr *wr, bool *has_data)
+static struct place map_entry_place(struct rwf_encoder *enc, const struct rwf_map_entry *entry)
 {
-    struct rwf_level *level = entry_place(enc, LEVEL_MAP, UINT16_MAX);
+    struct place place = entry_place(enc, LEVEL_MAP, UINT16_MAX);
 
-    *wr = encoder_writer(enc);
-    if (!level)
-        return NULL;
+    if (!place.level)
+        return place;
     if (entry->action > ENTRY_ACTION_MAX || entry->key.length == 0 ||
-        entry->key.length > RB15_MAX || entry->perm.length > RB15_MAX) {
-        encoder_fail(enc, RWF_ERR_RANGE);
-        return NULL;
-    }
-    write_action(wr, entry->action, entry->has_perm ? ENTRY_HAS_PERM : 0);
+        entry->key.length > RB15_MAX || entry->perm.length > RB15_MAX)
+        return refuse(enc, RWF_ERR_RANGE);
+    write_action(&place.wr, entry->action, entry->has_perm ? ENTRY_HAS_PERM : 0);
     if (entry->has_perm) {
-        level->flags_at[0] |= RWF_MAP_HAS_ENTRY_PERM;
-        wire_wr_buf15(wr, entry->perm);
+        place.level->flags_at[0] |= RWF_MAP_HAS_ENTRY_PERM;
+        wire_wr_buf15(&place.wr, entry->perm);
     }
-    wire_wr_buf15(wr, entry->key);
-    *has_data = entry->action != RWF_MAP_DELETE && level->container != RWF_TYPE_NO_DATA;
-    return level;
+    wire_wr_buf15(&place.wr, entry->key);
+    place.has_data = place.has_data && entry->action != RWF_MAP_DELETE;
+    return place;
 }
 
 int rwf_map_add(struct rwf_encoder *enc, const struct rwf_map_entry *entry)
 {
-    bool has_data;
-    struct md_wr wr;
-    struct rwf_level *level = map_entry_head(enc, entry, &wr, &has_data);
-
-    return level ? write_entry(enc, level, &wr, has_data, entry->data) : enc->err;
+    return write_entry(enc, map_entry_place(enc, entry), entry->data);
 }
 
 int rwf_map_entry_start(struct rwf_encoder *enc, const struct rwf_map_entry *entry)
 {
-    bool has_data;
-    struct md_wr wr;
-    struct rwf_level *level = map_entry_head(enc, entry, &wr, &has_data);
-
-    return level ? begin_entry(enc, level, &wr, has_data) : enc->err;
+    return begin_entry(enc, map_entry_place(enc, entry));
 }
 
 int rwf_map_entry_finish(struct rwf_encoder *enc)
@@ -261,11 +268,23 @@ int rwf_map_entry_finish(struct rwf_encoder *enc)
 
 /* ---- vector ---- */
 
+/* Vector and series begin with their flags and the type alone. */
+static int begin_flags_and_head(struct rwf_encoder *enc, struct rwf_level *level, uint8_t flags,
+                                const struct head *head)
+{
+    struct md_wr wr = encoder_writer(enc);
+
+    if (!level)
+        return enc->err;
+    level->flags_at = enc->pos;
+    md_wr_u8(&wr, flags);
+    md_wr_u8(&wr, (uint8_t)(head->container - CONTAINER_BASE));
+    return begin_head(enc, level, &wr, head);
+}
+
 int rwf_vector_start(struct rwf_encoder *enc, const struct rwf_vector_info *info)
 {
-    struct rwf_level *level = encoder_push(enc, LEVEL_VECTOR, RWF_TYPE_VECTOR);
-    struct md_wr wr = encoder_writer(enc);
-    struct head head = {
+    const struct head head = {
         .container = info->container,
         .has_set_defs = info->flags & RWF_VECTOR_HAS_SET_DEFS,
         .has_summary = info->flags & RWF_VECTOR_HAS_SUMMARY,
@@ -275,12 +294,8 @@ int rwf_vector_start(struct rwf_encoder *enc, const struct rwf_vector_info *info
         .summary = info->summary,
     };
 
-    if (!level)
-        return enc->err;
-    level->flags_at = enc->pos;
-    md_wr_u8(&wr, info->flags);
-    md_wr_u8(&wr, (uint8_t)(info->container - CONTAINER_BASE));
-    return begin_head(enc, level, &wr, &head);
+    return begin_flags_and_head(enc, encoder_push(enc, LEVEL_VECTOR, RWF_TYPE_VECTOR), info->flags,
+                                &head);
 }
 
 int rwf_vector_finish(struct rwf_encoder *enc)
@@ -288,47 +303,35 @@ int rwf_vector_finish(struct rwf_encoder *enc)
     return finish_container(enc, LEVEL_VECTOR);
 }
 
-static struct rwf_level *vector_entry_head(struct rwf_encoder *enc,
-                                           const struct rwf_vector_entry *entry, struct md_wr *wr,
-                                           bool *has_data)
+static struct place vector_entry_place(struct rwf_encoder *enc,
+                                       const struct rwf_vector_entry *entry)
 {
-    struct rwf_level *level = entry_place(enc, LEVEL_VECTOR, UINT16_MAX);
+    struct place place = entry_place(enc, LEVEL_VECTOR, UINT16_MAX);
 
-    *wr = encoder_writer(enc);
-    if (!level)
-        return NULL;
+    if (!place.level)
+        return place;
     if (entry->action > ENTRY_ACTION_MAX || entry->index > RB30_MAX ||
-        entry->perm.length > RB15_MAX) {
-        encoder_fail(enc, RWF_ERR_RANGE);
-        return NULL;
-    }
-    write_action(wr, entry->action, entry->has_perm ? ENTRY_HAS_PERM : 0);
-    wire_wr_rb30(wr, entry->index);
+        entry->perm.length > RB15_MAX)
+        return refuse(enc, RWF_ERR_RANGE);
+    write_action(&place.wr, entry->action, entry->has_perm ? ENTRY_HAS_PERM : 0);
+    wire_wr_rb30(&place.wr, entry->index);
     if (entry->has_perm) {
-        level->flags_at[0] |= RWF_VECTOR_HAS_ENTRY_PERM;
-        wire_wr_buf15(wr, entry->perm);
+        place.level->flags_at[0] |= RWF_VECTOR_HAS_ENTRY_PERM;
+        wire_wr_buf15(&place.wr, entry->perm);
     }
-    *has_data = entry->action != RWF_VECTOR_CLEAR && entry->action != RWF_VECTOR_DELETE &&
-                level->container != RWF_TYPE_NO_DATA;
-    return level;
+    place.has_data =
+        place.has_data && entry->action != RWF_VECTOR_CLEAR && entry->action != RWF_VECTOR_DELETE;
+    return place;
 }
 
 int rwf_vector_add(struct rwf_encoder *enc, const struct rwf_vector_entry *entry)
 {
-    bool has_data;
-    struct md_wr wr;
-    struct rwf_level *level = vector_entry_head(enc, entry, &wr, &has_data);
-
-    return level ? write_entry(enc, level, &wr, has_data, entry->data) : enc->err;
+    return write_entry(enc, vector_entry_place(enc, entry), entry->data);
 }
 
 int rwf_vector_entry_start(struct rwf_encoder *enc, const struct rwf_vector_entry *entry)
 {
-    bool has_data;
-    struct md_wr wr;
-    struct rwf_level *level = vector_entry_head(enc, entry, &wr, &has_data);
-
-    return level ? begin_entry(enc, level, &wr, has_data) : enc->err;
+    return begin_entry(enc, vector_entry_place(enc, entry));
 }
 
 int rwf_vector_entry_finish(struct rwf_encoder *enc)
@@ -340,9 +343,7 @@ int rwf_vector_entry_finish(struct rwf_encoder *enc)
 
 int rwf_series_start(struct rwf_encoder *enc, const struct rwf_series_info *info)
 {
-    struct rwf_level *level = encoder_push(enc, LEVEL_SERIES, RWF_TYPE_SERIES);
-    struct md_wr wr = encoder_writer(enc);
-    struct head head = {
+    const struct head head = {
         .container = info->container,
         .has_set_defs = info->flags & RWF_SERIES_HAS_SET_DEFS,
         .has_summary = info->flags & RWF_SERIES_HAS_SUMMARY,
@@ -352,11 +353,8 @@ int rwf_series_start(struct rwf_encoder *enc, const struct rwf_series_info *info
         .summary = info->summary,
     };
 
-    if (!level)
-        return enc->err;
-    md_wr_u8(&wr, info->flags);
-    md_wr_u8(&wr, (uint8_t)(info->container - CONTAINER_BASE));
-    return begin_head(enc, level, &wr, &head);
+    return begin_flags_and_head(enc, encoder_push(enc, LEVEL_SERIES, RWF_TYPE_SERIES), info->flags,
+                                &head);
 }
 
 int rwf_series_finish(struct rwf_encoder *enc)
@@ -366,22 +364,12 @@ int rwf_series_finish(struct rwf_encoder *enc)
 
 int rwf_series_add(struct rwf_encoder *enc, struct rwf_bytes data)
 {
-    struct rwf_level *level = entry_place(enc, LEVEL_SERIES, UINT16_MAX);
-    struct md_wr wr = encoder_writer(enc);
-
-    if (!level)
-        return enc->err;
-    return write_entry(enc, level, &wr, level->container != RWF_TYPE_NO_DATA, data);
+    return write_entry(enc, entry_place(enc, LEVEL_SERIES, UINT16_MAX), data);
 }
 
 int rwf_series_entry_start(struct rwf_encoder *enc)
 {
-    struct rwf_level *level = entry_place(enc, LEVEL_SERIES, UINT16_MAX);
-    struct md_wr wr = encoder_writer(enc);
-
-    if (!level)
-        return enc->err;
-    return begin_entry(enc, level, &wr, level->container != RWF_TYPE_NO_DATA);
+    return begin_entry(enc, entry_place(enc, LEVEL_SERIES, UINT16_MAX));
 }
 
 int rwf_series_entry_finish(struct rwf_encoder *enc)
@@ -414,61 +402,43 @@ int rwf_filter_list_start(struct rwf_encoder *enc, const struct rwf_filter_list_
 
 int rwf_filter_list_finish(struct rwf_encoder *enc)
 {
-    struct rwf_level *level = encoder_top(enc);
-
-    if (enc->err < 0)
-        return enc->err;
-    if (level->kind != LEVEL_FILTER_LIST || level->phase != PHASE_ENTRIES)
-        return encoder_fail(enc, RWF_ERR_STATE);
-    level->count_at[0] = (uint8_t)level->count;
-    return encoder_pop(enc, LEVEL_FILTER_LIST);
+    return finish_container(enc, LEVEL_FILTER_LIST);
 }
 
-static struct rwf_level *filter_entry_head(struct rwf_encoder *enc,
-                                           const struct rwf_filter_entry *entry, struct md_wr *wr,
-                                           bool *has_data)
+static struct place filter_entry_place(struct rwf_encoder *enc,
+                                       const struct rwf_filter_entry *entry)
 {
-    struct rwf_level *level = entry_place(enc, LEVEL_FILTER_LIST, UINT8_MAX);
+    struct place place = entry_place(enc, LEVEL_FILTER_LIST, UINT8_MAX);
+    struct rwf_level *level = place.level;
     unsigned flags =
         (entry->has_perm ? ENTRY_HAS_PERM : 0u) | (entry->has_container ? ENTRY_HAS_CONTAINER : 0u);
 
-    *wr = encoder_writer(enc);
     if (!level)
-        return NULL;
+        return place;
     if (entry->action > ENTRY_ACTION_MAX || entry->perm.length > RB15_MAX ||
-        (entry->has_container && !container_is_legal(entry->container))) {
-        encoder_fail(enc, RWF_ERR_RANGE);
-        return NULL;
-    }
+        (entry->has_container && !container_is_legal(entry->container)))
+        return refuse(enc, RWF_ERR_RANGE);
     level->container = entry->has_container ? entry->container : level->list_container;
-    write_action(wr, entry->action, flags);
-    md_wr_u8(wr, entry->id);
+    write_action(&place.wr, entry->action, flags);
+    md_wr_u8(&place.wr, entry->id);
     if (entry->has_container)
-        md_wr_u8(wr, (uint8_t)(entry->container - CONTAINER_BASE));
+        md_wr_u8(&place.wr, (uint8_t)(entry->container - CONTAINER_BASE));
     if (entry->has_perm) {
         level->flags_at[0] |= RWF_FILTER_HAS_ENTRY_PERM;
-        wire_wr_buf15(wr, entry->perm);
+        wire_wr_buf15(&place.wr, entry->perm);
     }
-    *has_data = entry->action != RWF_FILTER_CLEAR && level->container != RWF_TYPE_NO_DATA;
-    return level;
+    place.has_data = entry->action != RWF_FILTER_CLEAR && level->container != RWF_TYPE_NO_DATA;
+    return place;
 }
 
 int rwf_filter_add(struct rwf_encoder *enc, const struct rwf_filter_entry *entry)
 {
-    bool has_data;
-    struct md_wr wr;
-    struct rwf_level *level = filter_entry_head(enc, entry, &wr, &has_data);
-
-    return level ? write_entry(enc, level, &wr, has_data, entry->data) : enc->err;
+    return write_entry(enc, filter_entry_place(enc, entry), entry->data);
 }
 
 int rwf_filter_entry_start(struct rwf_encoder *enc, const struct rwf_filter_entry *entry)
 {
-    bool has_data;
-    struct md_wr wr;
-    struct rwf_level *level = filter_entry_head(enc, entry, &wr, &has_data);
-
-    return level ? begin_entry(enc, level, &wr, has_data) : enc->err;
+    return begin_entry(enc, filter_entry_place(enc, entry));
 }
 
 int rwf_filter_entry_finish(struct rwf_encoder *enc)
@@ -521,76 +491,46 @@ static void write_padded(struct md_wr *wr, struct rwf_bytes content, size_t widt
     memset(p + take, 0, width - take);
 }
 
-static int item_written(struct rwf_encoder *enc, struct rwf_level *level, const struct md_wr *wr)
-{
-    if (encoder_written(enc, wr) < 0)
-        return enc->err;
-    level->count++;
-    return RWF_OK;
-}
-
 int rwf_array_add_bytes(struct rwf_encoder *enc, struct rwf_bytes content)
 {
-    struct rwf_level *level = entry_place(enc, LEVEL_ARRAY, UINT16_MAX);
-    struct md_wr wr = encoder_writer(enc);
+    struct place place = entry_place(enc, LEVEL_ARRAY, UINT16_MAX);
+    const struct rwf_level *level = place.level;
 
     if (!level)
         return enc->err;
     if (level->item_length == 0) {
         if (content.length > OB16_MAX)
             return encoder_fail(enc, RWF_ERR_RANGE);
-        wire_wr_buf16(&wr, content);
+        wire_wr_buf16(&place.wr, content);
     } else if (is_string(level->item_type)) {
-        write_padded(&wr, content, level->item_length);
+        write_padded(&place.wr, content, level->item_length);
     } else if (content.length != level->item_length) {
         return encoder_fail(enc, RWF_ERR_RANGE);
     } else {
-        wire_wr_view(&wr, content);
+        wire_wr_view(&place.wr, content);
     }
-    return item_written(enc, level, &wr);
+    return end_entry(enc, &place);
 }
 
 int rwf_array_add(struct rwf_encoder *enc, const struct rwf_value *value)
 {
-    const struct rwf_level *level = encoder_top(enc);
-    uint8_t scratch[WIRE_PRIMITIVE_MAX + 4];
-    size_t length;
+    struct place place = entry_place(enc, LEVEL_ARRAY, UINT16_MAX);
+    uint8_t fixed[WIRE_PRIMITIVE_MAX];
     int rc;
 
-    if (enc->err < 0)
+    if (!place.level)
         return enc->err;
-    if (level->kind != LEVEL_ARRAY || value->type != level->item_type)
+    if (value->type != place.level->item_type)
         return encoder_fail(enc, RWF_ERR_STATE);
+    unsigned width = place.level->item_length;
+    if (width == 0) {
+        rc = list_write_value(&place.wr, value);
+        return rc < 0 ? encoder_fail(enc, rc) : end_entry(enc, &place);
+    }
     if (is_string(value->type))
         return rwf_array_add_bytes(enc, value->is_blank ? (struct rwf_bytes){ 0 } : value->bytes);
-    if (value->type == RWF_TYPE_STATE && !value->is_blank) {
-        /* Its text may be long: it is encoded where it goes, behind the longest length. */
-        size_t left = (size_t)(enc->end - enc->pos);
-        uint8_t *at = enc->pos + 3;
-
-        if (left < 3)
-            return encoder_fail(enc, RWF_ERR_FULL);
-        rc = rwf_value_encode(value, at, left - 3, &length);
-        if (rc < 0)
-            return encoder_fail(enc, rc);
-        struct md_wr wr = encoder_writer(enc);
-        if (level->item_length != 0 || length > OB16_MAX)
-            return encoder_fail(enc, RWF_ERR_RANGE);
-        wire_wr_ob16(&wr, length);
-        uint8_t *content_at = md_wr_take(&wr, length);
-        if (content_at)
-            memmove(content_at, at, length);
-        return item_written(enc, encoder_top(enc), &wr);
-    }
-    if (level->item_length == 0) {
-        rc = rwf_value_encode(value, scratch, sizeof(scratch), &length);
-    } else {
-        length = level->item_length;
-        rc = length > WIRE_PRIMITIVE_MAX
-                 ? RWF_ERR_RANGE
-                 : wire_put_fixed(value->type, (unsigned)length, value, scratch);
-    }
+    rc = width > sizeof(fixed) ? RWF_ERR_RANGE : wire_put_fixed(value->type, width, value, fixed);
     if (rc < 0)
         return encoder_fail(enc, rc);
-    return rwf_array_add_bytes(enc, rwf_bytes(scratch, length));
+    return rwf_array_add_bytes(enc, rwf_bytes(fixed, width));
 }

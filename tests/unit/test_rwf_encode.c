@@ -351,6 +351,28 @@ static void a_list_has_at_most_65535_entries(void **state)
     free(buffer);
 }
 
+static void an_array_has_at_most_65535_states(void **state)
+{
+    const struct rwf_value ok = { .type = RWF_TYPE_STATE,
+                                  .state = { .stream_state = RWF_STREAM_OPEN } };
+    uint8_t *buffer = malloc(400000);
+    struct rwf_encoder enc;
+    struct rwf_array array;
+    (void)state;
+
+    rwf_encoder_init(&enc, buffer, 400000);
+    rwf_array_start(&enc, RWF_TYPE_STATE, 0);
+    for (unsigned i = 0; i < 65535; i++)
+        assert_int_equal(rwf_array_add(&enc, &ok), RWF_OK);
+    struct rwf_mark mark = rwf_encoder_mark(&enc);
+    assert_int_equal(rwf_array_add(&enc, &ok), RWF_ERR_RANGE);
+    rwf_encoder_rollback(&enc, &mark);
+    assert_int_equal(rwf_array_finish(&enc), RWF_OK);
+    assert_int_equal(rwf_array_decode(rwf_encoder_bytes(&enc), &array), RWF_OK);
+    assert_int_equal(array.count, 65535);
+    free(buffer);
+}
+
 /* ---- set data ---- */
 
 static struct rwf_bytes quote_definition(uint8_t *buffer, size_t size)
@@ -482,6 +504,7 @@ int main(void)
         cmocka_unit_test(the_check_stops_at_the_same_depth),
         cmocka_unit_test(lengths_that_the_wire_cannot_carry_are_refused),
         cmocka_unit_test(a_list_has_at_most_65535_entries),
+        cmocka_unit_test(an_array_has_at_most_65535_states),
         cmocka_unit_test(set_data_travels_without_ids_and_types),
         cmocka_unit_test(set_data_in_another_order_is_refused),
         cmocka_unit_test(set_data_without_its_definition_is_skipped),
