@@ -1,7 +1,6 @@
 /* dictionary_encode.c - see rmds/rwf_dictionary.h: dictionaries as messages. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
-#include "base/err.h"
 #include "dictionary_store.h"
 #include "rmds/rwf_dictionary.h"
 #include "utf8.h"
@@ -85,18 +84,6 @@ static int encode_field(struct part *part, const struct rwf_field_def *field)
     return rwf_series_entry_finish(part->enc);
 }
 
-static void encode_field_summary(struct part *part)
-{
-    const struct rwf_dictionary_info *info = &part->dictionary->info;
-
-    rwf_element_list_start(part->enc, NULL);
-    rwf_element_add_int(part->enc, "Type", RWF_DICTIONARY_TYPE_FIELDS);
-    rwf_element_add_int(part->enc, "DictionaryId", info->dictionary_id);
-    rwf_element_add_ascii(part->enc, "Version", rwf_text(info->field_version));
-    rwf_element_list_finish(part->enc);
-    rwf_summary_finish(part->enc);
-}
-
 /* The cursor counts ids from INT16_MIN, so that fields go out in ascending order. */
 static int encode_fields(struct part *part, struct rwf_dictionary_cursor *cursor)
 {
@@ -122,34 +109,6 @@ static int encode_fields(struct part *part, struct rwf_dictionary_cursor *cursor
     cursor->next = FID_COUNT;
     cursor->is_complete = true;
     return RWF_OK;
-}
-
-static int encode_field_part(struct part *part, unsigned verbosity,
-                             struct rwf_dictionary_cursor *cursor)
-{
-    struct rwf_series_info info = { .container = RWF_TYPE_ELEMENT_LIST };
-    int err = RWF_OK;
-
-    if (verbosity != RWF_DICTIONARY_INFO) {
-        define(part, field_columns,
-               verbosity >= RWF_DICTIONARY_NORMAL ? FIELD_COLUMNS : FIELD_COLUMNS_MINIMAL);
-        info.flags |= RWF_SERIES_HAS_SET_DEFS;
-        info.set_defs = part->set_defs_bytes;
-    }
-    if (cursor->part == 0) {
-        info.flags |= RWF_SERIES_HAS_SUMMARY | RWF_SERIES_HAS_HINT;
-        info.hint = part->dictionary->field_count;
-    }
-    rwf_series_start(part->enc, &info);
-    if (cursor->part == 0)
-        encode_field_summary(part);
-    if (verbosity != RWF_DICTIONARY_INFO)
-        err = encode_fields(part, cursor);
-    else
-        cursor->is_complete = true;
-    if (err != RWF_OK)
-        return err;
-    return rwf_series_finish(part->enc);
 }
 
 /* ---- enumerated types ---- */
@@ -214,20 +173,6 @@ static int encode_table(struct part *part, const struct rwf_enum_table *table)
     return rwf_series_entry_finish(enc);
 }
 
-static void encode_enum_summary(struct part *part)
-{
-    const struct rwf_dictionary_info *info = &part->dictionary->info;
-
-    rwf_element_list_start(part->enc, NULL);
-    rwf_element_add_int(part->enc, "Type", RWF_DICTIONARY_TYPE_ENUMS);
-    rwf_element_add_int(part->enc, "DictionaryId", info->dictionary_id);
-    rwf_element_add_ascii(part->enc, "RT_Version", rwf_text(info->rt_version));
-    rwf_element_add_ascii(part->enc, "DT_Version", rwf_text(info->dt_version));
-    rwf_element_add_ascii(part->enc, "Version", rwf_text(info->dt_version));
-    rwf_element_list_finish(part->enc);
-    rwf_summary_finish(part->enc);
-}
-
 static int encode_tables(struct part *part, struct rwf_dictionary_cursor *cursor)
 {
     uint32_t next = cursor->next;
@@ -249,49 +194,64 @@ static int encode_tables(struct part *part, struct rwf_dictionary_cursor *cursor
     return RWF_OK;
 }
 
-static int encode_enum_part(struct part *part, unsigned verbosity,
-                            struct rwf_dictionary_cursor *cursor)
-{
-    struct rwf_series_info info = {
-        .flags = RWF_SERIES_HAS_SUMMARY,
-        .container = RWF_TYPE_ELEMENT_LIST,
-    };
-    int err = RWF_OK;
-
-    if (verbosity != RWF_DICTIONARY_INFO) {
-        define(part, enum_columns, ENUM_COLUMNS);
-        info.flags |= RWF_SERIES_HAS_SET_DEFS;
-        info.set_defs = part->set_defs_bytes;
-    }
-    rwf_series_start(part->enc, &info);
-    encode_enum_summary(part);
-    if (verbosity != RWF_DICTIONARY_INFO)
-        err = encode_tables(part, cursor);
-    else
-        cursor->is_complete = true;
-    if (err != RWF_OK)
-        return err;
-    return rwf_series_finish(part->enc);
-}
-
 /* ---- parts and messages ---- */
+
+static void encode_summary(struct part *part, enum rwf_dictionary_type type)
+{
+    const struct rwf_dictionary_info *info = &part->dictionary->info;
+    bool is_enums = type == RWF_DICTIONARY_TYPE_ENUMS;
+
+    rwf_element_list_start(part->enc, NULL);
+    rwf_element_add_int(part->enc, "Type", type);
+    rwf_element_add_int(part->enc, "DictionaryId", info->dictionary_id);
+    if (is_enums) {
+        rwf_element_add_ascii(part->enc, "RT_Version", rwf_text(info->rt_version));
+        rwf_element_add_ascii(part->enc, "DT_Version", rwf_text(info->dt_version));
+    }
+    rwf_element_add_ascii(part->enc, "Version",
+                          rwf_text(is_enums ? info->dt_version : info->field_version));
+    rwf_element_list_finish(part->enc);
+    rwf_summary_finish(part->enc);
+}
 
 int rwf_dictionary_encode(const struct rwf_dictionary *dictionary, enum rwf_dictionary_type type,
                           unsigned verbosity, struct rwf_dictionary_cursor *cursor,
                           struct rwf_encoder *enc)
 {
     struct part part = { .dictionary = dictionary, .enc = enc };
+    struct rwf_series_info info = { .container = RWF_TYPE_ELEMENT_LIST };
     struct rwf_dictionary_cursor moved = *cursor;
-    int err;
+    bool is_enums = type == RWF_DICTIONARY_TYPE_ENUMS;
+    int err = RWF_OK;
 
     if (cursor->is_complete)
         return RWF_ERR_STATE;
-    if (type == RWF_DICTIONARY_TYPE_FIELDS)
-        err = encode_field_part(&part, verbosity, &moved);
-    else if (type == RWF_DICTIONARY_TYPE_ENUMS)
-        err = encode_enum_part(&part, verbosity, &moved);
-    else
+    if (type != RWF_DICTIONARY_TYPE_FIELDS && !is_enums)
         return RWF_ERR_RANGE;
+    if (verbosity != RWF_DICTIONARY_INFO) {
+        if (is_enums)
+            define(&part, enum_columns, ENUM_COLUMNS);
+        else
+            define(&part, field_columns,
+                   verbosity >= RWF_DICTIONARY_NORMAL ? FIELD_COLUMNS : FIELD_COLUMNS_MINIMAL);
+        info.flags |= RWF_SERIES_HAS_SET_DEFS;
+        info.set_defs = part.set_defs_bytes;
+    }
+    if (is_enums) {
+        info.flags |= RWF_SERIES_HAS_SUMMARY;
+    } else if (cursor->part == 0) {
+        info.flags |= RWF_SERIES_HAS_SUMMARY | RWF_SERIES_HAS_HINT;
+        info.hint = dictionary->field_count;
+    }
+    rwf_series_start(enc, &info);
+    if (info.flags & RWF_SERIES_HAS_SUMMARY)
+        encode_summary(&part, type);
+    if (verbosity == RWF_DICTIONARY_INFO)
+        moved.is_complete = true;
+    else
+        err = is_enums ? encode_tables(&part, &moved) : encode_fields(&part, &moved);
+    if (err == RWF_OK)
+        err = rwf_series_finish(enc);
     if (err != RWF_OK)
         return err;
     moved.part++;
