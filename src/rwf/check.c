@@ -189,49 +189,30 @@ static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check,
     return rc;
 }
 
+/* What holds other containers, by its type less that of a field list. */
+static int (*const nesting[])(struct rwf_bytes bytes, const struct rwf_check *check,
+                              const struct rwf_sets *sets, unsigned depth) = {
+    [RWF_TYPE_FIELD_LIST - RWF_TYPE_FIELD_LIST] = check_field_list,
+    [RWF_TYPE_ELEMENT_LIST - RWF_TYPE_FIELD_LIST] = check_element_list,
+    [RWF_TYPE_FILTER_LIST - RWF_TYPE_FIELD_LIST] = check_filter_list,
+    [RWF_TYPE_VECTOR - RWF_TYPE_FIELD_LIST] = check_vector,
+    [RWF_TYPE_MAP - RWF_TYPE_FIELD_LIST] = check_map,
+    [RWF_TYPE_SERIES - RWF_TYPE_FIELD_LIST] = check_series,
+    [RWF_TYPE_MSG - RWF_TYPE_FIELD_LIST] = check_msg,
+};
+
 /* `depth` levels are open around these bytes. */
 static int check_any(unsigned type, struct rwf_bytes bytes, const struct rwf_check *check,
                      const struct rwf_sets *sets, unsigned depth)
 {
     struct rwf_value value;
+    unsigned at = type - RWF_TYPE_FIELD_LIST;
 
     if (bytes.length == 0)
         return RWF_OK;
-    switch (type) {
-    case RWF_TYPE_FIELD_LIST:
-    case RWF_TYPE_ELEMENT_LIST:
-    case RWF_TYPE_FILTER_LIST:
-    case RWF_TYPE_VECTOR:
-    case RWF_TYPE_MAP:
-    case RWF_TYPE_SERIES:
-    case RWF_TYPE_MSG:
-        if (depth >= RWF_DEPTH_MAX)
-            return RWF_ERR_DEPTH;
-        depth++;
-        break;
-    default:
-        break;
-    }
-    switch (type) {
-    case RWF_TYPE_ARRAY:
-        return check_array(bytes);
-    case RWF_TYPE_FIELD_LIST:
-        return check_field_list(bytes, check, sets, depth);
-    case RWF_TYPE_ELEMENT_LIST:
-        return check_element_list(bytes, check, sets, depth);
-    case RWF_TYPE_FILTER_LIST:
-        return check_filter_list(bytes, check, sets, depth);
-    case RWF_TYPE_VECTOR:
-        return check_vector(bytes, check, sets, depth);
-    case RWF_TYPE_MAP:
-        return check_map(bytes, check, sets, depth);
-    case RWF_TYPE_SERIES:
-        return check_series(bytes, check, sets, depth);
-    case RWF_TYPE_MSG:
-        return check_msg(bytes, check, sets, depth);
-    default:
-        return rwf_value_decode(type, bytes, &value);
-    }
+    if (at < sizeof(nesting) / sizeof(nesting[0]) && nesting[at])
+        return depth >= RWF_DEPTH_MAX ? RWF_ERR_DEPTH : nesting[at](bytes, check, sets, depth + 1);
+    return type == RWF_TYPE_ARRAY ? check_array(bytes) : rwf_value_decode(type, bytes, &value);
 }
 
 int rwf_check(unsigned type, struct rwf_bytes bytes, const struct rwf_check *check)

@@ -84,7 +84,7 @@ int rwf_peek_seq_num(struct rwf_bytes bytes, struct rwf_peek *peek, uint32_t *nu
 /* ---- keys ---- */
 
 /* Bounded by its own length; what follows the members it knows is skipped. */
-static int decode_key(struct rwf_bytes bytes, struct rwf_key *key)
+int rwf_key_decode(struct rwf_bytes bytes, struct rwf_key *key)
 {
     struct md_rd rd = md_rd_init(bytes.data, bytes.length);
 
@@ -107,11 +107,6 @@ static int decode_key(struct rwf_bytes bytes, struct rwf_key *key)
             key->attrib = wire_rd_buf15(&rd);
     }
     return md_rd_ok(&rd) ? RWF_OK : RWF_ERR_SHORT;
-}
-
-int rwf_key_decode(struct rwf_bytes bytes, struct rwf_key *key)
-{
-    return decode_key(bytes, key);
 }
 
 uint16_t key_flags_written(const struct rwf_key *key)
@@ -227,10 +222,10 @@ static int decode_member(struct md_rd *rd, enum member_kind kind, struct rwf_msg
         break;
     case MEMBER_KEY:
         bytes = wire_rd_buf15(rd);
-        return md_rd_ok(rd) ? decode_key(bytes, &msg->key) : RWF_ERR_SHORT;
+        return md_rd_ok(rd) ? rwf_key_decode(bytes, &msg->key) : RWF_ERR_SHORT;
     case MEMBER_REQ_KEY:
         bytes = wire_rd_buf15(rd);
-        return md_rd_ok(rd) ? decode_key(bytes, &msg->req_key) : RWF_ERR_SHORT;
+        return md_rd_ok(rd) ? rwf_key_decode(bytes, &msg->req_key) : RWF_ERR_SHORT;
     case MEMBER_EXT_HEADER:
         msg->ext_header = wire_rd_buf8(rd);
         break;
