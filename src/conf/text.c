@@ -3,14 +3,12 @@
 #include "text.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 
 /* Where we are, for findings. */
 struct place {
@@ -490,51 +488,11 @@ int text_load(struct text_loader *loader, const char *path, const char *text, si
     return MD_OK;
 }
 
-/* All bytes of a file in malloc'ed memory. */
-static char *file_read(const char *path, size_t max, size_t *length)
-{
-    int fd = open(path, O_RDONLY | O_CLOEXEC);
-    struct stat status;
-    size_t room = 0, used = 0;
-    char *bytes = NULL;
-
-    *length = 0;
-    if (fd < 0)
-        return NULL;
-    if (fstat(fd, &status) == 0 && S_ISREG(status.st_mode) && status.st_size > 0)
-        room = (size_t)status.st_size < max ? (size_t)status.st_size : max;
-    for (;;) {
-        if (used >= room || !bytes) {
-            room = room > used ? room + 1 : room * 2 + 4096;
-            char *more = realloc(bytes, room);
-            if (!more)
-                break;
-            bytes = more;
-        }
-        ssize_t got = read(fd, bytes + used, room - used);
-        if (got < 0 && errno == EINTR)
-            continue;
-        if (got < 0)
-            break;
-        if (got == 0 || used > max) {
-            close(fd);
-            *length = used;
-            return bytes;
-        }
-        used += (size_t)got;
-    }
-    int saved = errno;
-    free(bytes);
-    close(fd);
-    errno = saved;
-    return NULL;
-}
-
 int text_load_file(struct text_loader *loader, const char *path, int depth)
 {
     size_t left = loader->bytes < DB_FILE_MAX ? DB_FILE_MAX - loader->bytes : 0;
     size_t length;
-    char *text = file_read(path, left, &length);
+    char *text = md_file_load(path, left, &length);
 
     if (!text)
         return MD_ERR_SYS;

@@ -10,30 +10,11 @@
 #include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/log.h"
 
-#define FILE_MAX     (64l << 20)
+#define FILE_MAX     (64u << 20)
 #define PATH_MAX_LEN 1024
-
-static char *read_file(const char *path, size_t *length)
-{
-    FILE *file = fopen(path, "rb");
-    char *text = NULL;
-    long size = -1;
-
-    if (file && fseek(file, 0, SEEK_END) == 0)
-        size = ftell(file);
-    if (file && size >= 0 && size <= FILE_MAX && fseek(file, 0, SEEK_SET) == 0)
-        text = malloc((size_t)size + 1);
-    if (text && fread(text, 1, (size_t)size, file) != (size_t)size) {
-        free(text);
-        text = NULL;
-    }
-    if (file)
-        fclose(file);
-    *length = text ? (size_t)size : 0;
-    return text;
-}
 
 /* Which of the two kinds a file is, is said by its own tags. */
 static bool is_enum_file(const char *text, size_t length)
@@ -46,7 +27,7 @@ static int load_file(struct rwf_dictionary *dictionary, const char *path)
 {
     struct rwf_dictionary_error error = { 0 };
     size_t length;
-    char *text = read_file(path, &length);
+    char *text = md_file_load(path, FILE_MAX, &length);
 
     if (!text) {
         md_log(MD_LOG_ERROR, "dictionary: %s: %s; set dictionaryPath to files that can be read",

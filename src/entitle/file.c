@@ -1,40 +1,19 @@
 /* file.c - reads an access file whose name is a parameter's value. See entitle/entitle.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/err.h"
+#include "base/file.h"
 #include "base/log.h"
 #include "base/secret.h"
 #include "base/table.h"
 #include "rules.h"
-
-/* All of the file, from malloc(); NULL with errno set, also when only a part could be read. */
-static char *read_all(FILE *file, size_t *length)
-{
-    size_t room = 65536;
-    char *text = malloc(room);
-
-    *length = 0;
-    while (text) {
-        *length += fread(text + *length, 1, room - *length, file);
-        if (*length < room)
-            break;
-        room *= 2;
-        char *more = realloc(text, room);
-        if (!more)
-            free(text);
-        text = more;
-    }
-    if (text && ferror(file)) {
-        free(text);
-        text = NULL;
-    }
-    return text;
-}
 
 /* Of a reading: the first mistake goes to the caller, the others to the log. */
 struct reading {
@@ -71,12 +50,12 @@ static void take_reason(const char *path, const char *sentence, char *why, size_
     snprintf(why, size, "%s", has_name ? sentence + length + 2 : sentence);
 }
 
-static char *read_open(struct reading *reading, FILE *file, const char *path, size_t *length,
-                       char *why, size_t size)
+static char *read_open(struct reading *reading, int fd, const char *path, size_t *length, char *why,
+                       size_t size)
 {
     char sentence[1400] = "";
     enum md_secret_state state =
-        md_secret_look(fileno(file), path, MD_SECRET_RULES, sentence, sizeof(sentence));
+        md_secret_look(fd, path, MD_SECRET_RULES, sentence, sizeof(sentence));
 
     if (state == MD_SECRET_REFUSED) {
         take_reason(path, sentence, why, size);
@@ -84,7 +63,7 @@ static char *read_open(struct reading *reading, FILE *file, const char *path, si
     }
     if (state == MD_SECRET_OPEN)
         md_log(MD_LOG_WARNING, "%s %s", reading->param, sentence);
-    char *text = read_all(file, length);
+    char *text = md_file_read(fd, SIZE_MAX - 1, length);
     if (!text)
         snprintf(why, size, "%s", strerror(errno));
     return text;
@@ -94,17 +73,17 @@ static char *read_path(void *self, const char *path, size_t *length, char *why, 
 {
     struct reading *reading = self;
     struct entitle_seen seen = { .path = path };
-    FILE *file = fopen(path, "rbe");
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
     char *text = NULL;
     struct stat status;
 
     *length = 0;
-    if (!file) {
+    if (fd < 0) {
         snprintf(why, size, "%s", strerror(errno));
     } else {
-        seen.stamp = fstat(fileno(file), &status) == 0 ? stamp_of(&status) : 0;
-        text = read_open(reading, file, path, length, why, size);
-        fclose(file);
+        seen.stamp = fstat(fd, &status) == 0 ? stamp_of(&status) : 0;
+        text = read_open(reading, fd, path, length, why, size);
+        close(fd);
     }
     seen.text = text;
     seen.length = *length;

@@ -14,11 +14,13 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/cpu.h"
 #include "base/ctr.h"
 #include "base/err.h"
+#include "base/file.h"
 #include "base/hist.h"
 #include "base/mem.h"
 #include "base/prng.h"
@@ -302,6 +304,34 @@ static void tables_agree_with_an_array_under_random_use(void **state)
     md_table_destroy(table);
 }
 
+static void a_file_is_read_whole_or_up_to_the_limit(void **state)
+{
+    const char *tmp = getenv("TMPDIR");
+    char path[1024];
+    size_t length;
+    (void)state;
+
+    snprintf(path, sizeof(path), "%s/test_base_values.XXXXXX", tmp && *tmp ? tmp : "/tmp");
+    FILE *file = fdopen(mkstemp(path), "w");
+    assert_non_null(file);
+    for (unsigned i = 0; i < 200000; i++)
+        fputc((int)(i % 251), file);
+    fclose(file);
+    char *bytes = md_file_load(path, 200000, &length);
+    assert_non_null(bytes);
+    assert_int_equal(length, 200000);
+    for (unsigned i = 0; i < length; i++)
+        assert_int_equal((uint8_t)bytes[i], i % 251);
+    free(bytes);
+    bytes = md_file_load(path, 199999, &length);
+    assert_non_null(bytes);
+    assert_true(length > 199999);
+    free(bytes);
+    unlink(path);
+    assert_null(md_file_load(path, 1, &length));
+    assert_null(md_file_load("/", 1, &length));
+}
+
 static void cpu_lists_are_read_and_written(void **state)
 {
     static const struct {
@@ -381,6 +411,7 @@ int main(void)
         cmocka_unit_test(a_table_finds_what_was_put_and_not_removed),
         cmocka_unit_test(a_walk_meets_everything_once_even_while_it_removes),
         cmocka_unit_test(tables_agree_with_an_array_under_random_use),
+        cmocka_unit_test(a_file_is_read_whole_or_up_to_the_limit),
         cmocka_unit_test(cpu_lists_are_read_and_written),
         cmocka_unit_test(a_thread_can_be_bound_to_what_it_is_allowed),
     };
