@@ -10,6 +10,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
+
 #define SUM_DIGITS (AUDIT_SUM_SIZE - 1)
 
 static const char digits[] = "0123456789abcdef";
@@ -118,23 +120,6 @@ static void putf(struct line *line, const char *format, ...)
     line->length += length > 0 ? (size_t)length : 0;
 }
 
-/* The length of the UTF-8 sequence there, or 0: it is none. */
-static size_t utf8_length(const unsigned char *at, size_t left)
-{
-    size_t length = at[0] >= 0xf0 ? 4 : at[0] >= 0xe0 ? 3 : 2;
-
-    if (at[0] < 0xc2 || at[0] > 0xf4 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((at[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if ((at[0] == 0xe0 && at[1] < 0xa0) || (at[0] == 0xed && at[1] > 0x9f) ||
-        (at[0] == 0xf0 && at[1] < 0x90) || (at[0] == 0xf4 && at[1] > 0x8f))
-        return 0; /* too long, a surrogate, or above the last character */
-    return length;
-}
-
 /* A byte that is no UTF-8 is \u00NN: two names stay two, and the line is JSON. So is a brace: the
  * one at the end of a line is its only one, and a line without it is not whole. */
 static void put_string(struct line *line, const char *key, struct entitle_view text)
@@ -143,7 +128,7 @@ static void put_string(struct line *line, const char *key, struct entitle_view t
     for (size_t i = 0; i < text.length;) {
         const unsigned char *at = (const unsigned char *)text.data + i;
         bool is_plain = *at >= 0x20 && *at < 0x7f && *at != '"' && *at != '\\' && *at != '}';
-        size_t take = is_plain ? 1 : *at >= 0x80 ? utf8_length(at, text.length - i) : 0;
+        size_t take = is_plain ? 1 : *at >= 0x80 ? md_utf8_length(at, text.length - i) : 0;
 
         if (take > 0)
             put(line, at, take);

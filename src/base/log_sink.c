@@ -14,25 +14,10 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "base/text.h"
 
 #define LINE_MAX_BYTES (2 * MD_LOG_TEXT_MAX + 1024) /* JSON: a backslash before each byte */
 #define HEAD_BYTES     400
-
-/* The length of the UTF-8 sequence at `text`, or 0 if it is none (or a control character). */
-static size_t utf8_length(const unsigned char *text, size_t left)
-{
-    size_t length = text[0] >= 0xf0 ? 4 : text[0] >= 0xe0 ? 3 : 2;
-
-    if (text[0] < 0xc2 || text[0] > 0xf4 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((text[i] & 0xc0) != 0x80)
-            return 0;
-    }
-    if (text[0] == 0xc2 && text[1] < 0xa0)
-        return 0; /* C1 control characters: some terminals obey them */
-    return length;
-}
 
 size_t md_log_escape(const char *text, size_t length, char *out, size_t size)
 {
@@ -41,7 +26,7 @@ size_t md_log_escape(const char *text, size_t length, char *out, size_t size)
 
     for (size_t i = 0; i < length;) {
         const unsigned char *at = (const unsigned char *)text + i;
-        size_t take = *at >= 0x20 && *at < 0x7f ? 1 : *at >= 0x80 ? utf8_length(at, length - i) : 0;
+        size_t take = md_text_plain(text + i, length - i);
         size_t need = take ? take : 4;
         if (need > size - used)
             break;

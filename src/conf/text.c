@@ -9,6 +9,7 @@
 
 #include "base/err.h"
 #include "base/file.h"
+#include "base/utf8.h"
 
 /* Where we are, for findings. */
 struct place {
@@ -35,29 +36,12 @@ static bool is_word(char c)
            c == '-';
 }
 
-/* The length of one well-formed UTF-8 character (RFC 3629), or 0. */
-static size_t utf8_length(const uint8_t *p, size_t left)
-{
-    if (p[0] < 0x80)
-        return 1;
-    size_t length = p[0] >= 0xf0 ? 4 : p[0] >= 0xe0 ? 3 : 2;
-    if (p[0] < 0xc2 || p[0] > 0xf4 || left < length)
-        return 0;
-    for (size_t i = 1; i < length; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return 0;
-    if ((p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ||
-        (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f))
-        return 0;
-    return length;
-}
-
 static bool text_is_clean(struct place *place, const char *text, size_t length)
 {
     const uint8_t *bytes = (const uint8_t *)text;
 
     for (size_t i = 0; i < length;) {
-        size_t step = utf8_length(bytes + i, length - i);
+        size_t step = md_utf8_length(bytes + i, length - i);
 
         if (bytes[i] == 0 || step == 0) {
             SAY(place, MD_CONF_ERROR, "%s at column %zu; the file must be UTF-8 text",
@@ -194,7 +178,7 @@ static bool name_ends(struct place *place, const char *text, size_t length, size
     SAY(place, MD_CONF_ERROR,
         "%.*s: '%.*s' cannot stand in a name (A-Z a-z 0-9 _ -, joined by '.' or '*')",
         (int)(length > 200 ? 200 : length), text,
-        (int)utf8_length((const uint8_t *)text + at, length - at), text + at);
+        (int)md_utf8_length((const uint8_t *)text + at, length - at), text + at);
     return false;
 }
 

@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "put.h"
 #include "rmds/rwf_rmtes.h"
 #include "rmds/rwf_value.h"
@@ -180,23 +181,6 @@ void json_float(struct json_out *out, float value)
 
 /* ---- strings ---- */
 
-size_t json_utf8_length(const uint8_t *p, size_t left)
-{
-    unsigned lead = p[0];
-    size_t length = lead < 0xC2 ? 0 : lead < 0xE0 ? 2 : lead < 0xF0 ? 3 : lead < 0xF5 ? 4 : 0;
-
-    if (length == 0 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-    }
-    if ((lead == 0xE0 && p[1] < 0xA0) || (lead == 0xED && p[1] > 0x9F) ||
-        (lead == 0xF0 && p[1] < 0x90) || (lead == 0xF4 && p[1] > 0x8F))
-        return 0;
-    return length;
-}
-
 static void escape(struct json_out *out, uint8_t byte)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -217,13 +201,13 @@ static size_t unplain(struct json_out *out, const uint8_t *p, size_t left)
         escape(out, *p);
         return 1;
     }
-    size_t length = json_utf8_length(p, left);
+    size_t length = md_utf8_length(p, left);
     if (length) {
         json_put(out, p, length);
         return length;
     }
-    const uint8_t latin[2] = { (uint8_t)(0xC0 | *p >> 6), (uint8_t)(0x80 | (*p & 0x3F)) };
-    json_put(out, latin, 2);
+    uint8_t latin[4];
+    json_put(out, latin, (size_t)(md_utf8_put(latin, *p) - latin));
     return 1;
 }
 

@@ -75,9 +75,6 @@ static inline void json_put_field(struct json_out *out, const struct rwf_field_d
     out->pos += length;
 }
 
-/* The length of the UTF-8 character at `p`, 0 if there is none. */
-size_t json_utf8_length(const uint8_t *p, size_t left);
-
 void json_uint(struct json_out *out, uint64_t value);
 void json_int(struct json_out *out, int64_t value);
 void json_real(struct json_out *out, const struct rwf_real *value);

@@ -1,7 +1,8 @@
 /* parse.c - the text of JSON into tokens that say where each value stands. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json/parse.h"
-#include "out.h"
+
+#include "base/utf8.h"
 
 static bool fail(struct json_parse *p, const char *what)
 {
@@ -63,7 +64,7 @@ static bool skip_character(struct json_parse *p, bool *is_escape)
         p->at++;
         return *is_escape ? skip_escape(p) : true;
     }
-    size_t length = json_utf8_length(p->text + p->at, p->length - p->at);
+    size_t length = md_utf8_length(p->text + p->at, p->length - p->at);
     p->at += length;
     return length ? true : fail(p, "no UTF-8");
 }

@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "json/parse.h"
 
+#include "base/utf8.h"
+
 static uint32_t hex4(const uint8_t *p)
 {
     uint32_t value = 0;
@@ -11,26 +13,6 @@ static uint32_t hex4(const uint8_t *p)
         value = value << 4 | (c <= '9' ? c - '0' : (c | 0x20) - 'a' + 10);
     }
     return value;
-}
-
-static uint8_t *put_utf8(uint8_t *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (uint8_t)c;
-    } else if (c < 0x800) {
-        *out++ = (uint8_t)(0xC0 | c >> 6);
-        *out++ = (uint8_t)(0x80 | (c & 0x3F));
-    } else if (c < 0x10000) {
-        *out++ = (uint8_t)(0xE0 | c >> 12);
-        *out++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *out++ = (uint8_t)(0x80 | (c & 0x3F));
-    } else {
-        *out++ = (uint8_t)(0xF0 | c >> 18);
-        *out++ = (uint8_t)(0x80 | (c >> 12 & 0x3F));
-        *out++ = (uint8_t)(0x80 | (c >> 6 & 0x3F));
-        *out++ = (uint8_t)(0x80 | (c & 0x3F));
-    }
-    return out;
 }
 
 /* `*p` is behind `\u`. Half a pair has no character of its own. */
@@ -66,7 +48,7 @@ size_t json_unescape(struct rwf_bytes raw, uint8_t *out)
         c = *p++;
         const char *letter = strchr(from, c);
         if (c == 'u')
-            out = put_utf8(out, unicode(&p, end));
+            out = md_utf8_put(out, unicode(&p, end));
         else
             *out++ = letter ? (uint8_t)to[letter - from] : c;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/err.h"
+#include "base/utf8.h"
 #include "page/page.h"
 
 struct output {
@@ -198,22 +199,17 @@ static uint8_t drawn(uint8_t character)
 
 size_t page_row_text(const struct page *page, unsigned row, char out[PAGE_TEXT_MAX])
 {
-    size_t length = 0;
-    size_t at = 0;
+    uint8_t *at = (uint8_t *)out;
+    uint8_t *end = at; /* behind the last one that is no blank */
 
     for (unsigned column = 0; column < PAGE_COLUMNS; column++) {
         const struct page_cell *cell = &page->cells[row][column];
         uint8_t c = cell->set == '0' ? drawn(cell->character) : cell->character;
 
-        if (c >= 0x80) {
-            out[at++] = (char)(0xc0 | c >> 6);
-            out[at++] = (char)(0x80 | (c & 0x3f));
-        } else {
-            out[at++] = (char)c;
-        }
+        at = md_utf8_put(at, c);
         if (c != ' ')
-            length = at;
+            end = at;
     }
-    out[length] = '\0';
-    return length;
+    *end = '\0';
+    return (size_t)((char *)end - out);
 }

@@ -1,9 +1,9 @@
 /* dictionary_encode.c - see rmds/rwf_dictionary.h: dictionaries as messages. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/assert.h"
+#include "base/utf8.h"
 #include "dictionary_store.h"
 #include "rmds/rwf_dictionary.h"
-#include "utf8.h"
 
 struct column {
     const char *name;
@@ -122,7 +122,7 @@ static unsigned display_type(const struct rwf_enum_table *table)
         const struct rwf_enum_value *value = &table->values[i];
 
         for (size_t at = 0; at < value->display_length;) {
-            size_t length = rwf_utf8_length(value->display + at, value->display_length - at);
+            size_t length = md_utf8_length(value->display + at, value->display_length - at);
 
             if (length == 0)
                 return RWF_TYPE_RMTES;

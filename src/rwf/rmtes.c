@@ -6,8 +6,8 @@
 
 #include "base/assert.h"
 #include "base/err.h"
+#include "base/utf8.h"
 #include "jisx0208.h"
-#include "utf8.h"
 
 enum {
     ESC = 0x1b,
@@ -188,29 +188,16 @@ static void put_bytes(struct text *text, const void *bytes, size_t length)
     text->length += length;
 }
 
-/* A character of the basic plane; no set here reaches beyond it. */
 static void put_char(struct text *text, uint32_t c)
 {
-    uint8_t utf8[3];
+    uint8_t utf8[4];
 
-    if (c < 0x80) {
-        utf8[0] = (uint8_t)c;
-        put_bytes(text, utf8, 1);
-    } else if (c < 0x800) {
-        utf8[0] = (uint8_t)(0xc0 | c >> 6);
-        utf8[1] = (uint8_t)(0x80 | (c & 0x3f));
-        put_bytes(text, utf8, 2);
-    } else {
-        utf8[0] = (uint8_t)(0xe0 | c >> 12);
-        utf8[1] = (uint8_t)(0x80 | (c >> 6 & 0x3f));
-        utf8[2] = (uint8_t)(0x80 | (c & 0x3f));
-        put_bytes(text, utf8, 3);
-    }
+    put_bytes(text, utf8, (size_t)(md_utf8_put(utf8, c) - utf8));
 }
 
 static size_t convert_utf8(const uint8_t *p, size_t left, struct text *text)
 {
-    size_t length = rwf_utf8_length(p, left);
+    size_t length = md_utf8_length(p, left);
 
     if (length == 0) {
         put_char(text, NO_CHARACTER);
@@ -520,7 +507,7 @@ int rwf_rmtes_from_utf8(const uint8_t *text, size_t length, uint8_t *string, siz
     size_t count = 0;
 
     for (size_t i = 0; i < length; count++) {
-        size_t step = rwf_utf8_length(text + i, length - i);
+        size_t step = md_utf8_length(text + i, length - i);
         uint8_t byte = step == 1 ? text[i] : step ? latin_byte(character(text + i, step)) : 0;
 
         if (byte == 0 && step != 1)

@@ -25,6 +25,7 @@
 #include "base/mem.h"
 #include "base/prng.h"
 #include "base/table.h"
+#include "base/utf8.h"
 
 static void the_monotonic_clock_never_runs_backwards(void **state)
 {
@@ -304,6 +305,31 @@ static void tables_agree_with_an_array_under_random_use(void **state)
     md_table_destroy(table);
 }
 
+static void each_character_and_nothing_else_is_utf8(void **state)
+{
+    static const char *const broken[] = {
+        "\x80",     "\xbf",         "\xc0\x80",         "\xc1\xbf",
+        "\xc3",     "\xc3\x41",     "\xe0\x9f\xbf",     "\xed\xa0\x80",
+        "\xe2\x82", "\xe2\x82\x41", "\xf0\x9f",         "\xf8",
+        "\xff",     "\xe2\x41\x82", "\xf0\x8f\xbf\xbf", "\xf4\x90\x80\x80",
+    };
+    (void)state;
+
+    for (uint32_t c = 0; c <= 0x10ffff; c++) {
+        uint8_t bytes[4];
+        size_t length = (size_t)(md_utf8_put(bytes, c) - bytes);
+
+        if (c >= 0xd800 && c < 0xe000)
+            assert_int_equal(md_utf8_length(bytes, length), 0);
+        else
+            assert_int_equal(md_utf8_length(bytes, length), length);
+        if (length > 1)
+            assert_int_equal(md_utf8_length(bytes, length - 1), 0);
+    }
+    for (size_t i = 0; i < sizeof(broken) / sizeof(broken[0]); i++)
+        assert_int_equal(md_utf8_length((const uint8_t *)broken[i], strlen(broken[i])), 0);
+}
+
 static void a_file_is_read_whole_or_up_to_the_limit(void **state)
 {
     const char *tmp = getenv("TMPDIR");
@@ -411,6 +437,7 @@ int main(void)
         cmocka_unit_test(a_table_finds_what_was_put_and_not_removed),
         cmocka_unit_test(a_walk_meets_everything_once_even_while_it_removes),
         cmocka_unit_test(tables_agree_with_an_array_under_random_use),
+        cmocka_unit_test(each_character_and_nothing_else_is_utf8),
         cmocka_unit_test(a_file_is_read_whole_or_up_to_the_limit),
         cmocka_unit_test(cpu_lists_are_read_and_written),
         cmocka_unit_test(a_thread_can_be_bound_to_what_it_is_allowed),
