@@ -76,17 +76,6 @@ static void choose_set(struct held *held, uint16_t set)
     take_given(held, text[1]);
 }
 
-static bool lists_name(struct entitle_view list, struct entitle_view name)
-{
-    struct entitle_view one;
-
-    while (entitle_next(&list, &one)) {
-        if (entitle_same(one, name))
-            return true;
-    }
-    return false;
-}
-
 static bool lists_code(struct entitle_view list, uint32_t code)
 {
     struct entitle_view one;
@@ -104,10 +93,10 @@ static bool holds_name(void *self, struct entitle_view name)
     const struct held *held = self;
 
     for (unsigned i = 0; i < held->count; i++) {
-        if (held->grants[i]->has_names && lists_name(held->grants[i]->names, name))
+        if (held->grants[i]->has_names && entitle_lists(held->grants[i]->names, name))
             return true;
     }
-    return lists_name(held->given, name);
+    return entitle_lists(held->given, name);
 }
 
 /* Ranges may overlap: of those that begin at the code or below, any may reach it. */

@@ -185,15 +185,10 @@ void entitle_parse_grant(struct entitle_parse *parse, const struct entitle_view 
                                 "example: grant @rates IDN NYSE,62,100-199");
         return;
     }
-    struct entitle_grant *grant = entitle_grow(&parse->rules->grants, sizeof(*grant));
-    if (!grant) {
-        entitle_complain(parse, "out of memory");
+    struct entitle_grant *grant = entitle_parse_add(parse, &parse->rules->grants, sizeof(*grant),
+                                                    words + 1, 2, ENTITLE_MAY_VIEW);
+    if (!grant)
         return;
-    }
-    grant->line.parts[0] = words[1];
-    grant->line.parts[1] = words[2];
-    grant->line.rights = ENTITLE_MAY_VIEW;
-    grant->line.line = (uint32_t)parse->line;
     grant->names = words[3];
     grant->ranges_at = (uint32_t)parse->rules->ranges.count;
     list = words[3];
@@ -269,15 +264,10 @@ void entitle_parse_map(struct entitle_parse *parse, const struct entitle_view wo
     struct entitle_view text = rest_of(words, 4, count);
     if (!check_expression(parse, "map", text, any_code, "codes"))
         return;
-    struct entitle_map *map = entitle_grow(&parse->rules->maps, sizeof(*map));
-    if (!map) {
-        entitle_complain(parse, "out of memory");
+    struct entitle_map *map =
+        entitle_parse_add(parse, &parse->rules->maps, sizeof(*map), words + 1, 2, ENTITLE_MAY_VIEW);
+    if (!map)
         return;
-    }
-    map->line.parts[0] = words[1];
-    map->line.parts[1] = words[2];
-    map->line.rights = ENTITLE_MAY_VIEW;
-    map->line.line = (uint32_t)parse->line;
     map->set_name = words[3];
     map->text = text;
 }

@@ -400,17 +400,6 @@ static bool comes_from(struct entitle_view list, struct entitle_view host)
     return false;
 }
 
-static bool is_listed(struct entitle_view list, struct entitle_view word)
-{
-    struct entitle_view one;
-
-    while (entitle_next(&list, &one)) {
-        if (entitle_same(one, word))
-            return true;
-    }
-    return false;
-}
-
 /* The reason is in *out. */
 static bool has_expired(uint64_t expires_s, uint64_t now_s, struct entitle_answer *out)
 {
@@ -460,7 +449,7 @@ const char *entitle_keys_refuse(const struct entitle_keys *keys, const struct en
                  USER_SHOWN(query->user), VALUE_SHOWN(address));
         return out->text;
     }
-    if (keys->application.data && !is_listed(keys->application, query->application)) {
+    if (keys->application.data && !entitle_lists(keys->application, query->application)) {
         struct entitle_view application = or_none(query->application);
         out->reason = ENTITLE_APPLICATION;
         snprintf(out->text, sizeof(out->text), "the application %.*s is not allowed to %.*s",

@@ -24,14 +24,10 @@ static void parse_user(struct entitle_parse *parse, const struct entitle_view wo
                          ENTITLE_SHOWN(words[1]));
         return;
     }
-    struct entitle_user *user = entitle_grow(array, sizeof(*user));
-    if (!user) {
-        entitle_complain(parse, "out of memory");
+    struct entitle_user *user =
+        entitle_parse_add(parse, array, sizeof(*user), words + 1, 1, ENTITLE_MAY_LOGIN);
+    if (!user)
         return;
-    }
-    user->line.parts[0] = words[1];
-    user->line.rights = ENTITLE_MAY_LOGIN;
-    user->line.line = (uint32_t)parse->line;
     entitle_parse_keys(parse, is_role ? "role" : "user", user, words + 2, count - 2);
 }
 

@@ -73,16 +73,10 @@ static bool read_id(struct entitle_view word, struct entitle_revoked *out)
 static void parse_recall(struct entitle_parse *parse, struct entitle_view user,
                          struct entitle_view before)
 {
-    struct entitle_recall *recall = entitle_grow(&parse->rules->recalls, sizeof(*recall));
+    struct entitle_recall *recall = entitle_parse_add(parse, &parse->rules->recalls,
+                                                      sizeof(*recall), &user, 1, ENTITLE_MAY_LOGIN);
 
-    if (!recall) {
-        entitle_complain(parse, "out of memory");
-        return;
-    }
-    recall->line.parts[0] = user;
-    recall->line.rights = ENTITLE_MAY_LOGIN;
-    recall->line.line = (uint32_t)parse->line;
-    if (!entitle_time_read(before, &recall->before_s))
+    if (recall && !entitle_time_read(before, &recall->before_s))
         entitle_complain(parse,
                          "revoked: before=\"%.*s\" is not a time like 2027-01-31 or "
                          "2027-01-31T18:00:00Z",

@@ -276,6 +276,7 @@ bool entitle_same(struct entitle_view a, struct entitle_view b);
 struct entitle_view entitle_value(struct entitle_view word, const char *key);
 /* The next of a list with commas, which it shortens; false behind the last. */
 bool entitle_next(struct entitle_view *list, struct entitle_view *one);
+bool entitle_lists(struct entitle_view list, struct entitle_view word);
 /* The part before the byte, which `rest` loses with it; all of it if the byte is not there. */
 struct entitle_view entitle_cut(struct entitle_view *rest, char at);
 /* Of all that an authority outside gave a session, see entitle_query.roles: its roles, and names
@@ -292,6 +293,11 @@ void *entitle_grow(struct entitle_array *array, size_t size);
 /* A mistake in the line that is being read. */
 void entitle_complain(struct entitle_parse *parse, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
+
+/* One more of an array whose struct starts with its line: that line, with its first parts. NULL: no
+ * memory, which is a mistake in the line. */
+void *entitle_parse_add(struct entitle_parse *parse, struct entitle_array *array, size_t size,
+                        const struct entitle_view parts[], unsigned count, uint8_t rights);
 
 /* For %.*s; a word that is a whole file is cut. */
 #define ENTITLE_SHOWN(word) ((word).length < 100 ? (int)(word).length : 100), (word).data

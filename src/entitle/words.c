@@ -89,6 +89,17 @@ bool entitle_next(struct entitle_view *list, struct entitle_view *one)
     return true;
 }
 
+bool entitle_lists(struct entitle_view list, struct entitle_view word)
+{
+    struct entitle_view one;
+
+    while (entitle_next(&list, &one)) {
+        if (entitle_same(one, word))
+            return true;
+    }
+    return false;
+}
+
 struct entitle_view entitle_cut(struct entitle_view *rest, char at)
 {
     const char *found = rest->length ? memchr(rest->data, at, rest->length) : NULL;
@@ -219,6 +230,21 @@ void entitle_complain(struct entitle_parse *parse, const char *format, ...)
     const char *file;
     uint32_t line = entitle_rules_place(parse->rules, (uint32_t)parse->line, &file);
     parse->told(parse->closure, file, (int)line, text);
+}
+
+void *entitle_parse_add(struct entitle_parse *parse, struct entitle_array *array, size_t size,
+                        const struct entitle_view parts[], unsigned count, uint8_t rights)
+{
+    struct entitle_line *line = entitle_grow(array, size);
+
+    if (!line) {
+        entitle_complain(parse, "out of memory");
+        return NULL;
+    }
+    memcpy(line->parts, parts, count * sizeof(parts[0]));
+    line->rights = rights;
+    line->line = (uint32_t)parse->line;
+    return line;
 }
 
 void entitle_say(const struct entitle_query *query, const char *step, uint32_t line,
