@@ -3,6 +3,9 @@
 #ifndef RECORDING_COLUMNS_H
 #define RECORDING_COLUMNS_H
 
+#include <stdlib.h>
+
+#include "base/assert.h"
 #include "block.h"
 #include "chunk.h"
 
@@ -49,5 +52,28 @@ struct rec_column {
     uint8_t form, predictor;
     uint8_t fixed; /* FIXED: bytes; SCALED: the byte in front */
 };
+
+/* The memory of a split or a join, which all goes with it. */
+struct rec_memory {
+    void *all[24];
+    unsigned count;
+    bool is_short; /* some of it could not be had */
+};
+
+static inline void *rec_memory_get(struct rec_memory *memory, size_t count, size_t size)
+{
+    void *part = malloc(count * size);
+
+    MD_ASSERT(memory->count < sizeof(memory->all) / sizeof(memory->all[0]));
+    memory->all[memory->count++] = part;
+    memory->is_short |= !part;
+    return part;
+}
+
+static inline void rec_memory_free(struct rec_memory *memory)
+{
+    for (unsigned i = 0; i < memory->count; i++)
+        free(memory->all[i]);
+}
 
 #endif

@@ -17,6 +17,7 @@ struct shape {
 };
 
 struct rec_join {
+    struct rec_memory memory;
     struct rec_get_scratch scratch;
     struct rec_planes_out out;
     uint8_t *meta;
@@ -46,65 +47,39 @@ void rec_join_destroy(struct rec_join *join)
 {
     if (!join)
         return;
-    free(join->scratch.residuals);
-    free(join->scratch.firsts);
-    free(join->scratch.is_other);
-    free(join->scratch.text);
-    free(join->scratch.last);
-    free(join->scratch.arena);
-    free(join->out.plane);
-    free(join->meta);
-    free(join->shape_of);
-    free(join->item_of);
-    free(join->times);
-    free(join->raw_length);
-    free(join->numbers);
-    free(join->members);
-    free(join->head_at);
-    free(join->heads);
-    free(join->raw);
-    free(join->who);
-    free(join->cells);
+    rec_memory_free(&join->memory);
     free(join);
-}
-
-static void *get(size_t count, size_t size, bool *whole)
-{
-    void *memory = malloc(count * size);
-
-    *whole = *whole && memory;
-    return memory;
 }
 
 int rec_join_create(struct rec_join **out)
 {
     struct rec_join *join = calloc(1, sizeof(*join));
     const size_t values = REC_COLUMN_VALUES, records = REC_COLUMN_RECORDS;
-    bool whole = true;
 
     *out = join;
     if (!join)
         return MD_ERR_NOMEM;
-    join->scratch.residuals = get(values, sizeof(uint64_t), &whole);
-    join->scratch.firsts = get(values, sizeof(uint64_t), &whole);
-    join->scratch.is_other = get(values, 1, &whole);
-    join->scratch.text = get(REC_CHUNK_MAX + REC_SLACK, 1, &whole);
-    join->scratch.last = get(REC_CHUNK_ITEMS, sizeof(struct rec_known), &whole);
-    join->scratch.arena = get(REC_CHUNK_MAX + REC_SLACK, 1, &whole);
-    join->out.plane = get(REC_CHUNK_MAX, 1, &whole);
-    join->meta = get(REC_META_MAX + REC_SLACK, 1, &whole);
-    join->shape_of = get(records, sizeof(uint16_t), &whole);
-    join->item_of = get(records, sizeof(uint16_t), &whole);
-    join->times = get(records, sizeof(uint64_t), &whole);
-    join->raw_length = get(records, sizeof(uint32_t), &whole);
-    join->numbers = get(REC_CHUNK_ITEMS, sizeof(uint32_t), &whole);
-    join->members = get(records, sizeof(uint32_t), &whole);
-    join->head_at = get(records, sizeof(uint32_t), &whole);
-    join->heads = get(REC_CHUNK_MAX + REC_SLACK, 1, &whole);
-    join->raw = get(REC_CHUNK_MAX, 1, &whole);
-    join->who = get(values, sizeof(uint16_t), &whole);
-    join->cells = get(values, sizeof(struct rec_cell), &whole);
-    if (whole) {
+    struct rec_memory *memory = &join->memory;
+    join->scratch.residuals = rec_memory_get(memory, values, sizeof(uint64_t));
+    join->scratch.firsts = rec_memory_get(memory, values, sizeof(uint64_t));
+    join->scratch.is_other = rec_memory_get(memory, values, 1);
+    join->scratch.text = rec_memory_get(memory, REC_CHUNK_MAX + REC_SLACK, 1);
+    join->scratch.last = rec_memory_get(memory, REC_CHUNK_ITEMS, sizeof(struct rec_known));
+    join->scratch.arena = rec_memory_get(memory, REC_CHUNK_MAX + REC_SLACK, 1);
+    join->out.plane = rec_memory_get(memory, REC_CHUNK_MAX, 1);
+    join->meta = rec_memory_get(memory, REC_META_MAX + REC_SLACK, 1);
+    join->shape_of = rec_memory_get(memory, records, sizeof(uint16_t));
+    join->item_of = rec_memory_get(memory, records, sizeof(uint16_t));
+    join->times = rec_memory_get(memory, records, sizeof(uint64_t));
+    join->raw_length = rec_memory_get(memory, records, sizeof(uint32_t));
+    join->numbers = rec_memory_get(memory, REC_CHUNK_ITEMS, sizeof(uint32_t));
+    join->members = rec_memory_get(memory, records, sizeof(uint32_t));
+    join->head_at = rec_memory_get(memory, records, sizeof(uint32_t));
+    join->heads = rec_memory_get(memory, REC_CHUNK_MAX + REC_SLACK, 1);
+    join->raw = rec_memory_get(memory, REC_CHUNK_MAX, 1);
+    join->who = rec_memory_get(memory, values, sizeof(uint16_t));
+    join->cells = rec_memory_get(memory, values, sizeof(struct rec_cell));
+    if (!memory->is_short) {
         memset(join->scratch.last, 0, REC_CHUNK_ITEMS * sizeof(struct rec_known));
         return MD_OK;
     }

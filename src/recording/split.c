@@ -39,6 +39,7 @@ struct fields {
 };
 
 struct rec_split {
+    struct rec_memory memory;
     struct rec_put_scratch scratch;
     struct rec_planes_in in;
     uint8_t *meta;
@@ -75,68 +76,40 @@ void rec_split_destroy(struct rec_split *split)
 {
     if (!split)
         return;
-    free(split->scratch.numbers);
-    free(split->scratch.residuals);
-    free(split->scratch.firsts);
-    free(split->scratch.who);
-    free(split->scratch.text);
-    free(split->scratch.last);
-    free(split->in.plane);
-    free(split->meta);
-    free(split->records);
-    free(split->times);
-    free(split->value_at);
-    free(split->value_length);
-    free(split->value_column);
-    free(split->value_item);
-    free(split->sorted_at);
-    free(split->sorted_length);
-    free(split->sorted_item);
-    free(split->local);
-    free(split->locals);
-    free(split->raw);
+    rec_memory_free(&split->memory);
     free(split);
-}
-
-/* Memory of `count` elements; *whole tells whether all of it was there. */
-static void *get(size_t count, size_t size, bool *whole)
-{
-    void *memory = malloc(count * size);
-
-    *whole = *whole && memory;
-    return memory;
 }
 
 int rec_split_create(struct rec_split **out)
 {
     struct rec_split *split = calloc(1, sizeof(*split));
     const size_t values = REC_COLUMN_VALUES, records = REC_COLUMN_RECORDS;
-    bool whole = true;
 
     *out = split;
     if (!split)
         return MD_ERR_NOMEM;
-    split->scratch.numbers = get(values, sizeof(uint64_t), &whole);
-    split->scratch.residuals = get(values, sizeof(uint64_t), &whole);
-    split->scratch.firsts = get(values, sizeof(uint64_t), &whole);
-    split->scratch.who = get(values, sizeof(uint16_t), &whole);
-    split->scratch.text = get(REC_CHUNK_MAX, 1, &whole);
-    split->scratch.last = get(REC_CHUNK_ITEMS + 1u, sizeof(struct rec_last), &whole);
-    split->in.plane = get(REC_CHUNK_MAX, 1, &whole);
-    split->meta = get(REC_META_MAX, 1, &whole);
-    split->records = get(records, sizeof(struct record), &whole);
-    split->times = get(records, sizeof(uint64_t), &whole);
-    split->value_at = get(values, sizeof(uint32_t), &whole);
-    split->value_length = get(values, sizeof(uint16_t), &whole);
-    split->value_column = get(values, sizeof(uint16_t), &whole);
-    split->value_item = get(values, sizeof(uint16_t), &whole);
-    split->sorted_at = get(values, sizeof(uint32_t), &whole);
-    split->sorted_length = get(values, sizeof(uint16_t), &whole);
-    split->sorted_item = get(values, sizeof(uint16_t), &whole);
-    split->local = get(REC_ITEMS_MAX + 1u, sizeof(uint16_t), &whole);
-    split->locals = get(REC_CHUNK_ITEMS + 1u, sizeof(uint32_t), &whole);
-    split->raw = get(REC_CHUNK_MAX, 1, &whole);
-    if (whole) {
+    struct rec_memory *memory = &split->memory;
+    split->scratch.numbers = rec_memory_get(memory, values, sizeof(uint64_t));
+    split->scratch.residuals = rec_memory_get(memory, values, sizeof(uint64_t));
+    split->scratch.firsts = rec_memory_get(memory, values, sizeof(uint64_t));
+    split->scratch.who = rec_memory_get(memory, values, sizeof(uint16_t));
+    split->scratch.text = rec_memory_get(memory, REC_CHUNK_MAX, 1);
+    split->scratch.last = rec_memory_get(memory, REC_CHUNK_ITEMS + 1u, sizeof(struct rec_last));
+    split->in.plane = rec_memory_get(memory, REC_CHUNK_MAX, 1);
+    split->meta = rec_memory_get(memory, REC_META_MAX, 1);
+    split->records = rec_memory_get(memory, records, sizeof(struct record));
+    split->times = rec_memory_get(memory, records, sizeof(uint64_t));
+    split->value_at = rec_memory_get(memory, values, sizeof(uint32_t));
+    split->value_length = rec_memory_get(memory, values, sizeof(uint16_t));
+    split->value_column = rec_memory_get(memory, values, sizeof(uint16_t));
+    split->value_item = rec_memory_get(memory, values, sizeof(uint16_t));
+    split->sorted_at = rec_memory_get(memory, values, sizeof(uint32_t));
+    split->sorted_length = rec_memory_get(memory, values, sizeof(uint16_t));
+    split->sorted_item = rec_memory_get(memory, values, sizeof(uint16_t));
+    split->local = rec_memory_get(memory, REC_ITEMS_MAX + 1u, sizeof(uint16_t));
+    split->locals = rec_memory_get(memory, REC_CHUNK_ITEMS + 1u, sizeof(uint32_t));
+    split->raw = rec_memory_get(memory, REC_CHUNK_MAX, 1);
+    if (!memory->is_short) {
         memset(split->scratch.last, 0, (REC_CHUNK_ITEMS + 1u) * sizeof(struct rec_last));
         memset(split->local, 0, (REC_ITEMS_MAX + 1u) * sizeof(uint16_t));
         return MD_OK;
