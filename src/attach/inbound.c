@@ -1,6 +1,5 @@
 /* inbound.c - the daemon's side of the broadcast ring; see attach/shm.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <fcntl.h>
 #include <stdalign.h>
 #include <stdlib.h>
@@ -8,9 +7,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "attach/attach.h"
 #include "attach/shm.h"
-#include "base/assert.h"
 #include "base/err.h"
 #include "racy.h"
 

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/cpu.h"
 
-#include <errno.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -13,7 +12,6 @@
 
 #include "base/assert.h"
 #include "base/err.h"
-#include "base/mem.h"
 
 _Static_assert(CPU_SETSIZE >= MD_CPU_MAX, "cpu_set_t holds our sets");
 

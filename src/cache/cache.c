@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/cursor.h"
 #include "base/err.h"
 #include "base/writer.h"
 #include "image.h"

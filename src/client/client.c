@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/assert.h"
 #include "base/clock.h"
 #include "base/err.h"
 #include "client/session.h"

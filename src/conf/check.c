@@ -6,7 +6,6 @@
 #include <strings.h>
 
 #include "base/assert.h"
-#include "base/err.h"
 #include "internal.h"
 #include "text.h"
 #include "value.h"

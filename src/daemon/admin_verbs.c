@@ -6,10 +6,8 @@
 
 #include "admin_text.h"
 #include "base/clock.h"
-#include "base/err.h"
 #include "base/log.h"
 #include "daemon/daemon.h"
-#include "signals.h"
 
 static void show_status(void *owner, struct daemon_request *request)
 {

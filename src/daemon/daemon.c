@@ -16,7 +16,6 @@
 #include "daemon/orders.h"
 #include "daemon/threads.h"
 #include "launch.h"
-#include "netio/stream.h"
 #include "notify.h"
 #include "output.h"
 #include "privileges.h"

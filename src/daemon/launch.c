@@ -13,7 +13,6 @@
 
 #include "base/rundir.h"
 #include "conf/options.h"
-#include "daemon/daemon.h"
 
 /* In the environment of a daemon that begins anew in the same process. */
 #define ANEW "RMDS_DAEMON_ANEW"

@@ -10,7 +10,6 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "notify.h"
-#include "output.h"
 
 static void next_log_level(void)
 {

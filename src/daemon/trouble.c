@@ -7,7 +7,6 @@
 #include <string.h>
 
 #include "base/assert.h"
-#include "base/clock.h"
 #include "base/log.h"
 
 enum { SENTENCE_BYTES = 800 };

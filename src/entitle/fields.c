@@ -3,7 +3,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/err.h"
 #include "rules.h"
 
 #define FIDS_OF_A_LINE 65535      /* as many as a view has */

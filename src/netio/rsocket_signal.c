@@ -1,6 +1,5 @@
 /* rsocket_signal.c - readiness of an rsocket as that of a socket; see rsocket_private.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <errno.h>
 #include <sys/socket.h>
 #include <unistd.h>
 

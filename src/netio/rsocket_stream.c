@@ -10,7 +10,6 @@
 #include "address.h"
 #include "base/err.h"
 #include "error.h"
-#include "netio/rsocket.h"
 #include "rsocket_private.h"
 
 #define SLICES_MAX 64

@@ -1,7 +1,6 @@
 /* tls.c - TLS over another stream, with OpenSSL. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <arpa/inet.h>
-#include <errno.h>
 #include <openssl/err.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tls_context.h"
 
-#include <limits.h>
 #include <openssl/err.h>
 #include <openssl/x509v3.h>
 #include <stdio.h>

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "netio/udp.h"
 
-#include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
@@ -11,7 +10,6 @@
 #include <string.h>
 #include <sys/socket.h>
 
-#include "base/assert.h"
 #include "base/err.h"
 #include "udp_private.h"
 

@@ -1,6 +1,5 @@
 /* verbs.c - packet I/O over a UD queue pair: sending, receiving, sleeping. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "netio/verbs.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,8 +1,6 @@
 /* verbs_load.c - the program's side of librmds-verbs.so; see netio/verbs.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
-#include <arpa/inet.h>
 #include <dirent.h>
-#include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>

@@ -8,7 +8,6 @@
 #include <sys/resource.h>
 
 #include "base/err.h"
-#include "verbs_private.h"
 #include "verbs_rdma.h"
 
 enum { RECEIVE_DEPTH_MIN = 256, RECEIVE_DEPTH_MAX = 16384 };

@@ -4,8 +4,6 @@
 
 #include <string.h>
 
-#include "base/err.h"
-
 enum {
     FOUND_LENGTH_MAX = 40,
 };
