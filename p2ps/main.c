@@ -27,6 +27,7 @@
 #include "plan.h"
 #include "rates/rates.h"
 #include "reload.h"
+#include "stats/rows.h"
 #include "tokens.h"
 
 #define NAMES_WAITING 256 /* at a time; who comes beyond stays an address */
@@ -265,26 +266,12 @@ static bool has_attached(const struct p2ps *p2ps)
     return false;
 }
 
-static void show_total(struct md_ctr *shown, uint64_t total)
-{
-    md_ctr_add(shown, total - md_ctr_get(shown));
-}
-
 static void show_passwords(struct p2ps *p2ps)
 {
     struct p2ps_credentials_stats stats;
 
     p2ps_credentials_stats(p2ps->credentials, &stats);
-    show_total(p2ps->passwords.checked, stats.checked);
-    show_total(p2ps->passwords.cached, stats.cached);
-    show_total(p2ps->passwords.refused, stats.refused);
-    show_total(p2ps->passwords.held_back, stats.held_back);
-    show_total(p2ps->passwords.overflow, stats.overflow);
-    show_total(p2ps->passwords.tokens, stats.tokens);
-    show_total(p2ps->passwords.tokens_refused, stats.tokens_refused);
-    show_total(p2ps->passwords.shadow_differs, stats.shadow_differs);
-    show_total(p2ps->passwords.locks_bad, stats.locks_bad);
-    show_total(p2ps->passwords.locks_strange, stats.locks_strange);
+    stats_group_set(p2ps->passwords, &stats);
 }
 
 /* False: a worker hangs. */
@@ -369,10 +356,20 @@ static bool can_serve(void *owner)
 
 /* ---- life ---- */
 
+#define PASSWORD(name, member)                                                                     \
+    STATS_ROW(STATS_KIND_COUNTER, name, struct p2ps_credentials_stats, member)
+
+static const struct stats_row password_rows[] = {
+    PASSWORD("passwordsChecked", checked),     PASSWORD("passwordsCached", cached),
+    PASSWORD("passwordsRefused", refused),     PASSWORD("passwordsHeldBack", held_back),
+    PASSWORD("passwordsOverflow", overflow),   PASSWORD("tokensChecked", tokens),
+    PASSWORD("tokensRefused", tokens_refused), PASSWORD("shadowDiffers", shadow_differs),
+    PASSWORD("locksBad", locks_bad),           PASSWORD("locksStrange", locks_strange),
+};
+
 static int create_credentials(struct p2ps *p2ps)
 {
     const struct md_conf_object *daemon = &p2ps->daemon.object;
-    struct stats_segment *stats = p2ps->daemon.stats;
     const struct p2ps_credentials_config config = {
         .rules = p2ps_access_rules(p2ps->access),
         .workers = WORKERS_MAX,
@@ -385,19 +382,9 @@ static int create_credentials(struct p2ps *p2ps)
         .shadow = p2ps_access_rules(p2ps->shadow),
     };
 
-    p2ps->passwords = (struct p2ps_password_counters){
-        .checked = stats_counter(stats, "p2ps.passwordsChecked"),
-        .cached = stats_counter(stats, "p2ps.passwordsCached"),
-        .refused = stats_counter(stats, "p2ps.passwordsRefused"),
-        .held_back = stats_counter(stats, "p2ps.passwordsHeldBack"),
-        .overflow = stats_counter(stats, "p2ps.passwordsOverflow"),
-        .tokens = stats_counter(stats, "p2ps.tokensChecked"),
-        .tokens_refused = stats_counter(stats, "p2ps.tokensRefused"),
-        .shadow_differs = stats_counter(stats, "p2ps.shadowDiffers"),
-        .locks_bad = stats_counter(stats, "p2ps.locksBad"),
-        .locks_strange = stats_counter(stats, "p2ps.locksStrange"),
-    };
-    if (p2ps_credentials_create(&config, &p2ps->credentials) == MD_OK)
+    p2ps->passwords = stats_group_create(password_rows, STATS_ROW_COUNT(password_rows),
+                                         p2ps->daemon.stats, "p2ps.");
+    if (p2ps->passwords && p2ps_credentials_create(&config, &p2ps->credentials) == MD_OK)
         return MD_OK;
     md_log(MD_LOG_CRITICAL, "accessThreads: the threads that check passwords cannot be started "
                             "(memory, or the limit of threads)");
@@ -468,6 +455,7 @@ static void take_down(void *owner)
     p2ps_tokens_destroy(p2ps->tokens);
     daemon_networks_free(&p2ps->networks);
     net_tls_destroy(p2ps->tls);
+    stats_group_destroy(p2ps->passwords);
 }
 
 int main(int argc, char **argv)

@@ -12,6 +12,7 @@
 
 /* One mount as p2ps.mount.<worker>.<number>.<name> shows it. */
 struct shown {
+    const char *user, *position, *host, *application_id, *kind, *because;
     uint64_t items, buffers, buffers_max, is_slow, rtt_us;
     uint64_t messages_in, bytes_in, messages_out, bytes_out;
     uint64_t rates[P2PS_RATES]; /* of what goes out */
@@ -23,6 +24,12 @@ struct shown {
 #define ROW(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct shown, member)
 
 static const struct stats_row rows[] = {
+    ROW(STRING, "user", user),
+    ROW(STRING, "position", position),
+    ROW(STRING, "host", host),
+    ROW(STRING, "applicationId", application_id),
+    ROW(STRING, "kind", kind),
+    ROW(STRING, "toldBecause", because),
     ROW(GAUGE, "items", items),
     ROW(GAUGE, "buffers", buffers),
     ROW(GAUGE, "buffersMax", buffers_max),
@@ -45,40 +52,25 @@ static const struct stats_row rows[] = {
 };
 
 struct p2ps_mount_stats {
-    struct stats_segment *segment;
+    struct stats_group *group;
     uint32_t number;
-    struct stats_entry *entries[STATS_ROW_COUNT(rows)];
-    struct stats_entry *user, *position, *host, *application_id, *kind, *because;
     uint64_t since_ns;
     struct p2ps_rates rates; /* over sessionStatsWindow */
 };
 
-static struct stats_entry *add_text(struct stats_segment *segment, const char *prefix,
-                                    const char *name)
-{
-    return stats_entry_addf(segment, STATS_KIND_STRING, "%s%s", prefix, name);
-}
-
 static struct p2ps_mount_stats *create(struct p2ps_worker *worker)
 {
     struct p2ps_mount_stats *stats = calloc(1, sizeof(*stats));
-    struct stats_segment *segment = worker->config.daemon->stats;
     char prefix[64];
 
     if (!stats)
         return NULL;
     snprintf(prefix, sizeof(prefix), "p2ps.mount.%u.%u.", worker->config.index,
              ++worker->mounts_shown);
-    stats->segment = segment;
+    stats->group =
+        stats_group_create(rows, STATS_ROW_COUNT(rows), worker->config.daemon->stats, prefix);
     stats->number = worker->mounts_shown;
     stats->rates.window_ns = worker->config.stats_window_ns;
-    stats->user = add_text(segment, prefix, "user");
-    stats->position = add_text(segment, prefix, "position");
-    stats->host = add_text(segment, prefix, "host");
-    stats->application_id = add_text(segment, prefix, "applicationId");
-    stats->kind = add_text(segment, prefix, "kind");
-    stats->because = add_text(segment, prefix, "toldBecause");
-    stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
     stats->since_ns = md_clock_wall_ns();
     return stats;
 }
@@ -92,60 +84,48 @@ void p2ps_mount_stats_destroy(struct p2ps_mount_stats *stats)
 {
     if (!stats)
         return;
-    stats_rows_remove(stats->entries, STATS_ROW_COUNT(rows), stats->segment);
-    stats_entry_remove(stats->segment, stats->user);
-    stats_entry_remove(stats->segment, stats->position);
-    stats_entry_remove(stats->segment, stats->host);
-    stats_entry_remove(stats->segment, stats->application_id);
-    stats_entry_remove(stats->segment, stats->kind);
-    stats_entry_remove(stats->segment, stats->because);
+    stats_group_destroy(stats->group);
     free(stats);
 }
 
 /* "10.1.2.3:40112", or, when that is known, "10.1.2.3:40112 (its name)". */
-static void show_host(struct p2ps_mount *mount, const char *address)
+static const char *host_text(const struct p2ps_mount *mount, const char *address,
+                             char text[STATS_STRING_BYTES])
 {
     const char *name = mount->name ? p2ps_name_text(mount->name) : NULL;
-    char text[STATS_STRING_BYTES];
 
-    if (name)
-        snprintf(text, sizeof(text), "%s (%s)", address, name);
-    stats_string_set(mount->stats->segment, mount->stats->host, name ? text : address);
+    if (!name)
+        return address;
+    snprintf(text, STATS_STRING_BYTES, "%s (%s)", address, name);
+    return text;
 }
 
 /* "RSSL"; over another transport than TCP "RSSL/rsocket". */
-static void show_kind(struct p2ps_mount *mount)
+static const char *kind_text(const struct p2ps_mount *mount, char text[STATS_STRING_BYTES])
 {
     const char *transport = net_stream_transport(mount->stream);
-    char text[STATS_STRING_BYTES];
-    bool is_tcp = strcmp(transport, "tcp") == 0;
 
-    snprintf(text, sizeof(text), "%s%s%s", mount->protocol->name, is_tcp ? "" : "/",
-             is_tcp ? "" : transport);
-    stats_string_set(mount->stats->segment, mount->stats->kind, text);
-}
-
-static void show_reasons(struct p2ps_mount_stats *stats, const struct p2ps_client_info *client)
-{
-    char text[STATS_STRING_BYTES];
-
-    p2ps_reasons_text(client->reasons, text, sizeof(text));
-    stats_string_set(stats->segment, stats->because, text);
+    if (strcmp(transport, "tcp") == 0)
+        return mount->protocol->name;
+    snprintf(text, STATS_STRING_BYTES, "%s/%s", mount->protocol->name, transport);
+    return text;
 }
 
 static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *client)
 {
     struct p2ps_mount_stats *stats = mount->stats;
     struct p2ps_mount_figures now;
+    char host[STATS_STRING_BYTES], kind[STATS_STRING_BYTES], because[STATS_STRING_BYTES];
 
     mount->protocol->figures(mount, &now);
-    stats_string_set(stats->segment, stats->user, client->user);
-    stats_string_set(stats->segment, stats->position, client->position);
-    stats_string_set(stats->segment, stats->application_id, client->application_id);
-    show_kind(mount);
-    show_host(mount, client->address);
-    show_reasons(stats, client);
+    p2ps_reasons_text(client->reasons, because, sizeof(because));
     struct shown shown = {
+        .user = client->user,
+        .position = client->position,
+        .host = host_text(mount, client->address, host),
+        .application_id = client->application_id,
+        .kind = kind_text(mount, kind),
+        .because = because,
         .items = client->streams,
         .buffers = now.buffers,
         .buffers_max = now.buffers_max,
@@ -169,7 +149,7 @@ static void show_mount(struct p2ps_mount *mount, const struct p2ps_client_info *
         [P2PS_RATE_BYTES] = now.bytes_out,
     };
     p2ps_rates_take(&stats->rates, md_loop_now(mount->worker->loop), totals, shown.rates);
-    stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, &shown);
+    stats_group_set(stats->group, &shown);
 }
 
 void p2ps_mounts_show(struct p2ps_worker *worker, uint64_t *buffers, uint64_t *buffers_max)

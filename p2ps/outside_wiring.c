@@ -2,8 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "outside_wiring.h"
 
-#include <stddef.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "access.h"
@@ -11,30 +9,30 @@
 #include "base/err.h"
 #include "base/log.h"
 #include "outside.h"
+#include "stats/rows.h"
 
-static const struct counter {
-    const char *name;
-    size_t at; /* in struct p2ps_authority_stats */
-} counters[] = {
-#define COUNTER(name, member)                                                                      \
-    {                                                                                              \
-        "p2ps." name, offsetof(struct p2ps_authority_stats, member)                                \
-    }
-    COUNTER("authorityAsked", asked),     COUNTER("authorityAllowed", allowed),
-    COUNTER("authorityDenied", denied),   COUNTER("authorityCached", cached),
-    COUNTER("authorityHeld", held),       COUNTER("authorityTimeouts", timeouts),
-    COUNTER("authorityLate", late),       COUNTER("authorityBusy", busy),
-    COUNTER("authorityNotices", notices), COUNTER("authorityBad", bad),
-    COUNTER("authorityLost", lost),       COUNTER("authorityUnusable", unusable),
-    COUNTER("authorityEnds", ends),       COUNTER("authorityEndsLost", ends_lost),
+#define ROW(kind, name, member)                                                                    \
+    STATS_ROW(STATS_KIND_##kind, name, struct p2ps_outside_stats, member)
+#define COUNTER(name, member) ROW(COUNTER, name, authority.member)
+
+static const struct stats_row rows[] = {
+    COUNTER("authorityAsked", asked),
+    COUNTER("authorityAllowed", allowed),
+    COUNTER("authorityDenied", denied),
+    COUNTER("authorityCached", cached),
+    COUNTER("authorityHeld", held),
+    COUNTER("authorityTimeouts", timeouts),
+    COUNTER("authorityLate", late),
+    COUNTER("authorityBusy", busy),
+    COUNTER("authorityNotices", notices),
+    COUNTER("authorityBad", bad),
+    COUNTER("authorityLost", lost),
+    COUNTER("authorityUnusable", unusable),
+    COUNTER("authorityEnds", ends),
+    COUNTER("authorityEndsLost", ends_lost),
     COUNTER("authorityClosed", closed),
-#undef COUNTER
-};
-#define COUNTERS (sizeof(counters) / sizeof(counters[0]))
-
-struct p2ps_outside_counters {
-    struct md_ctr *of[COUNTERS];
-    struct md_ctr *is_up, *waiting;
+    ROW(GAUGE, "authorityUp", is_up),
+    ROW(GAUGE, "authorityWaiting", authority.waiting),
 };
 
 static enum p2ps_authority_sessions sessions_of(const char *word)
@@ -64,7 +62,7 @@ int p2ps_outside_build(struct p2ps *p2ps)
     int err = p2ps_outside_create(&config, &p2ps->outside);
 
     if (err == MD_OK && config.path[0])
-        p2ps->outside_counters = calloc(1, sizeof(*p2ps->outside_counters));
+        p2ps->outside_counters = stats_group_create(rows, STATS_ROW_COUNT(rows), stats, "p2ps.");
     if (err == MD_OK && config.path[0] && !p2ps->outside_counters)
         err = MD_ERR_NOMEM;
     if (err != MD_OK)
@@ -74,37 +72,24 @@ int p2ps_outside_build(struct p2ps *p2ps)
                                        : "no memory, or no thread for it");
     if (err != MD_OK || !config.path[0])
         return err;
-    for (size_t i = 0; i < COUNTERS; i++)
-        p2ps->outside_counters->of[i] = stats_counter(stats, counters[i].name);
-    p2ps->outside_counters->is_up =
-        &stats_entry_add(stats, STATS_KIND_GAUGE, "p2ps.authorityUp")->value;
     p2ps_outside_took_set(p2ps->outside, stats_histogram_add(stats, "p2ps.authorityUs"));
-    p2ps->outside_counters->waiting =
-        &stats_entry_add(stats, STATS_KIND_GAUGE, "p2ps.authorityWaiting")->value;
     return MD_OK;
 }
 
 void p2ps_outside_fini(struct p2ps *p2ps)
 {
     p2ps_outside_destroy(p2ps->outside);
-    free(p2ps->outside_counters);
+    stats_group_destroy(p2ps->outside_counters);
 }
 
 void p2ps_outside_show(struct p2ps *p2ps)
 {
-    struct p2ps_outside_counters *shown = p2ps->outside_counters;
     struct p2ps_outside_stats stats;
 
-    if (!shown)
+    if (!p2ps->outside_counters)
         return;
     p2ps_outside_stats(p2ps->outside, &stats);
-    for (size_t i = 0; i < COUNTERS; i++) {
-        uint64_t now;
-        memcpy(&now, (const char *)&stats.authority + counters[i].at, sizeof(now));
-        md_ctr_add(shown->of[i], now - md_ctr_get(shown->of[i]));
-    }
-    md_ctr_set(shown->is_up, stats.is_up);
-    md_ctr_set(shown->waiting, stats.authority.waiting);
+    stats_group_set(p2ps->outside_counters, &stats);
 }
 
 void p2ps_outside_trouble(struct p2ps *p2ps, unsigned trouble)

@@ -42,11 +42,8 @@ struct p2ps {
     uint32_t mounts_of_host_max; /* mountLimitPerHost */
     uint32_t ws_max;             /* wsMaxConnections */
     struct md_ctr *mounts_rejected;
-    struct p2ps_password_counters {
-        struct md_ctr *checked, *cached, *refused, *held_back, *overflow, *tokens, *tokens_refused;
-        struct md_ctr *shadow_differs, *locks_bad, *locks_strange;
-    } passwords;
-    struct p2ps_outside_counters *outside_counters; /* NULL: authority is empty */
+    struct stats_group *passwords;
+    struct stats_group *outside_counters; /* NULL: authority is empty */
     bool is_draining;                               /* no new consumers */
 };
 

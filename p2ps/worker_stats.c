@@ -81,16 +81,30 @@ static const struct stats_row rows[] = {
     COUNTER("itemsPreempted", items_preempted),
 };
 
+/* Of the worker, beside its core. */
+struct figures {
+    uint64_t turns, turn_max_us, gave_way, choked, websockets;
+    uint64_t pool_refused, pool_bytes, pool_bytes_max, buffers, buffers_max;
+};
+
+#define ROW(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct figures, member)
+
+static const struct stats_row worker_rows[] = {
+    ROW(COUNTER, "loopTurns", turns),
+    ROW(GAUGE, "loopMaxUs", turn_max_us),
+    ROW(COUNTER, "mountsGaveWay", gave_way),
+    ROW(GAUGE, "mountsWebSocket", websockets),
+    ROW(COUNTER, "answersHeldBack", choked),
+    ROW(COUNTER, "poolRefused", pool_refused),
+    ROW(GAUGE, "poolBytes", pool_bytes),
+    ROW(GAUGE, "poolBytesMax", pool_bytes_max),
+    ROW(GAUGE, "outBuffersInUse", buffers),
+    ROW(GAUGE, "outBuffersMax", buffers_max),
+};
+
 struct p2ps_worker_stats {
-    struct stats_entry *entries[STATS_ROW_COUNT(rows)];
-    struct stats_entry *loop_turns;
-    struct stats_entry *loop_max_us;
-    struct stats_entry *gave_way;
-    struct stats_entry *websockets, *choked;
-    struct stats_entry *pool_refused;
-    struct stats_entry *pool_in_use;
-    struct stats_entry *pool_max;
-    struct stats_entry *buffers, *buffers_max;
+    struct stats_group *core, *worker;
+    struct figures shown; /* of the worker, last */
     unsigned calls;
 };
 
@@ -101,36 +115,18 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
     struct p2ps_worker_stats *stats = calloc(1, sizeof(*stats));
     struct stats_segment *segment = worker->config.daemon->stats;
     unsigned index = worker->config.index;
-    char prefix[32];
+    char prefix[32], path[STATS_PATH_BYTES];
 
+    worker->stats = stats;
     if (!stats)
         return MD_ERR_NOMEM;
     snprintf(prefix, sizeof(prefix), "p2ps.worker.%u.", index);
-    stats_rows_add(rows, STATS_ROW_COUNT(rows), segment, prefix, stats->entries);
-    stats->loop_turns =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.loopTurns", index);
-    stats->loop_max_us =
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.loopMaxUs", index);
-    stats->gave_way =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.mountsGaveWay", index);
-    stats->websockets =
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.mountsWebSocket", index);
-    stats->choked =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.answersHeldBack", index);
-    stats->pool_refused =
-        stats_entry_addf(segment, STATS_KIND_COUNTER, "p2ps.worker.%u.poolRefused", index);
-    stats->pool_in_use =
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytes", index);
-    stats->pool_max =
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.poolBytesMax", index);
-    stats->buffers =
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.outBuffersInUse", index);
-    stats->buffers_max =
-        stats_entry_addf(segment, STATS_KIND_GAUGE, "p2ps.worker.%u.outBuffersMax", index);
-    char path[STATS_PATH_BYTES];
-    snprintf(path, sizeof(path), "p2ps.worker.%u.turnUs", index);
+    stats->core = stats_group_create(rows, STATS_ROW_COUNT(rows), segment, prefix);
+    stats->worker = stats_group_create(worker_rows, STATS_ROW_COUNT(worker_rows), segment, prefix);
+    if (!stats->core || !stats->worker)
+        return MD_ERR_NOMEM;
+    snprintf(path, sizeof(path), "%sturnUs", prefix);
     md_loop_watch_turns(worker->loop, stats_histogram_add(segment, path));
-    worker->stats = stats;
     int err = index == 0 ? p2ps_user_stats_create(&worker->user_stats) : MD_OK;
     return err == MD_OK ? p2ps_service_stats_create(&worker->service_stats) : err;
 }
@@ -138,42 +134,35 @@ int p2ps_worker_stats_create(struct p2ps_worker *worker)
 void p2ps_worker_stats_destroy(struct p2ps_worker *worker)
 {
     p2ps_service_stats_destroy(worker->service_stats);
-    worker->service_stats = NULL;
     p2ps_user_stats_destroy(worker->user_stats);
-    worker->user_stats = NULL;
+    if (worker->stats) {
+        stats_group_destroy(worker->stats->core);
+        stats_group_destroy(worker->stats->worker);
+    }
     free(worker->stats);
-    worker->stats = NULL;
-}
-
-static void show_many(struct p2ps_worker *worker)
-{
-    uint64_t buffers, buffers_max;
-
-    p2ps_mounts_show(worker, &buffers, &buffers_max);
-    stats_gauge_set(worker->stats->buffers, buffers);
-    stats_gauge_set(worker->stats->buffers_max, buffers_max);
-    p2ps_services_show(worker);
-    if (worker->user_stats)
-        p2ps_users_show(worker);
 }
 
 void p2ps_worker_stats_show(struct p2ps_worker *worker)
 {
     struct p2ps_worker_stats *stats = worker->stats;
+    struct figures *shown = &stats->shown;
     struct rssl_pool_stats pool;
 
-    stats_rows_set(rows, STATS_ROW_COUNT(rows), stats->entries, p2ps_core_stats(worker->core));
-    md_ctr_set(&stats->gave_way->value, worker->gave_way);
-    md_ctr_set(&stats->choked->value, worker->choked);
-    stats_gauge_set(stats->websockets,
-                    atomic_load_explicit(&worker->ws_count, memory_order_relaxed));
-    md_ctr_set(&stats->loop_turns->value, md_loop_stats(worker->loop)->turns);
-    stats_gauge_set(stats->loop_max_us, md_loop_turn_max_take(worker->loop) / 1000);
+    if (stats->calls++ % CALLS_A_SECOND == 0) {
+        p2ps_mounts_show(worker, &shown->buffers, &shown->buffers_max);
+        p2ps_services_show(worker);
+        if (worker->user_stats)
+            p2ps_users_show(worker);
+    }
     rssl_pool_stats(worker->pool, &pool);
-    md_ctr_set(&stats->pool_refused->value,
-               pool.refused_count + (worker->ws ? ws_pool_refused(worker->ws->pool) : 0));
-    stats_gauge_set(stats->pool_in_use, pool.shared_bytes);
-    stats_gauge_set(stats->pool_max, worker->config.pool.shared_bytes);
-    if (stats->calls++ % CALLS_A_SECOND == 0)
-        show_many(worker);
+    shown->turns = md_loop_stats(worker->loop)->turns;
+    shown->turn_max_us = md_loop_turn_max_take(worker->loop) / 1000;
+    shown->gave_way = worker->gave_way;
+    shown->choked = worker->choked;
+    shown->websockets = atomic_load_explicit(&worker->ws_count, memory_order_relaxed);
+    shown->pool_refused = pool.refused_count + (worker->ws ? ws_pool_refused(worker->ws->pool) : 0);
+    shown->pool_bytes = pool.shared_bytes;
+    shown->pool_bytes_max = worker->config.pool.shared_bytes;
+    stats_group_set(stats->core, p2ps_core_stats(worker->core));
+    stats_group_set(stats->worker, shown);
 }

@@ -9,6 +9,7 @@
 #include "retry.h"
 
 struct route_loop;
+struct stats_group;
 struct uplink;
 
 #define LINK_EVENTS   64
@@ -44,7 +45,7 @@ struct link {
     unsigned number;
     uint64_t connects;     /* times it was up */
     uint64_t bytes_before; /* that came on the connections before this one */
-    struct route_stats *stats;
+    struct stats_group *stats; /* NULL: not shown yet */
     char hosts[16][256];
     uint16_t ports[16];
     unsigned host_count;

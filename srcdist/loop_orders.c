@@ -26,9 +26,8 @@ static void add_provider(struct daemon_order_part *part, const struct route_loop
     daemon_text_add(&part->text, " ");
     add_word(&part->text, provider->user && provider->user[0] ? provider->user : "-");
     daemon_text_add(&part->text, " %s %s %" PRIu32 " %" PRIu32 " %" PRIu32 " %" PRIu64 "\n",
-                    provider->kind == SRCDIST_INTERACTIVE ? "interactive" : "non-interactive",
-                    provider->state, provider->services, provider->streams, provider->outstanding,
-                    provider->updates);
+                    provider->kind, provider->state, provider->services, provider->streams,
+                    provider->outstanding, provider->updates);
 }
 
 static bool list_providers(struct daemon_order_part *part, const struct route_loop *loop)
@@ -53,9 +52,8 @@ static bool list_services(struct daemon_order_part *part, const struct route_loo
         part->shown++;
         add_word(&part->text, service.name);
         daemon_text_add(&part->text, " %u %s %s %" PRIu32 " %" PRIu64 "\n", service.id,
-                        service.is_up ? "up" : "down",
-                        service.is_broadcast ? "broadcast" : "on-request", service.active,
-                        service.updates);
+                        service.state, service.is_broadcast ? "broadcast" : "on-request",
+                        service.active, service.updates);
     }
     return true;
 }

@@ -68,8 +68,11 @@ struct route_loop {
     _Atomic bool is_attached;
     _Atomic uint64_t alive_ns; /* the loop turned then */
     struct route_loop_stats *stats;
-    struct provider_stats *provider_stats[LINK_STATS_PROVIDERS];
-    struct service_stats *service_stats[LINK_STATS_SERVICES];
+    struct stats_group *provider_stats[LINK_STATS_PROVIDERS];
+    struct service_stats {
+        struct stats_group *group; /* NULL: nothing is shown */
+        char name[256];
+    } service_stats[LINK_STATS_SERVICES];
 };
 
 int route_loop_create(const struct route_loop_config *config, struct route_loop **out);

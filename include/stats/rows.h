@@ -10,8 +10,8 @@
 struct stats_row {
     const char *name;
     uint16_t offset;
-    uint8_t size; /* of the member: 4 or 8 */
-    uint8_t kind; /* COUNTER, GAUGE or TIME of enum stats_kind */
+    uint8_t size; /* of the member: 1, 2, 4 or 8 */
+    uint8_t kind; /* COUNTER, GAUGE or TIME of enum stats_kind; in a group, also STRING */
 };
 
 #define STATS_ROW(kind, name, type, member)                                                        \
@@ -20,6 +20,16 @@ struct stats_row {
     }
 
 #define STATS_ROW_COUNT(rows) (sizeof(rows) / sizeof((rows)[0]))
+
+/*
+ * The entries of one struct, kept together. The member of a STRING is a `const char *`.
+ * NULL: no memory; the other calls allow it.
+ */
+struct stats_group *stats_group_create(const struct stats_row rows[], size_t count,
+                                       struct stats_segment *segment, const char *prefix);
+void stats_group_destroy(struct stats_group *group); /* its entries go, too */
+/* Shows the members of the struct at `from`. Owner thread only. */
+void stats_group_set(struct stats_group *group, const void *from);
 
 /* Adds an entry for each row, under `prefix` and its name. */
 void stats_rows_add(const struct stats_row rows[], size_t count, struct stats_segment *segment,

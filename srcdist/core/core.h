@@ -301,7 +301,7 @@ struct srcdist_provider_info {
     const char *name;
     const char *user; /* of a publisher */
     const char *state;
-    enum srcdist_provider_kind kind;
+    const char *kind; /* "interactive" or "non-interactive" */
     uint32_t services;
     uint32_t streams;
     uint32_t outstanding;
@@ -319,6 +319,7 @@ struct srcdist_service_info {
     const char *name;
     uint16_t id;
     bool is_up;
+    const char *state; /* "up" or "down" */
     bool is_broadcast; /* from non-interactive providers */
     uint32_t active;   /* items somebody takes now */
     uint32_t pending;  /* items queued for a provider's window */

@@ -22,6 +22,7 @@
 #include "base/clock.h"
 #include "base/err.h"
 #include "stats/reader.h"
+#include "stats/rows.h"
 #include "stats/segment.h"
 
 static char folder[PATH_MAX / 4];
@@ -111,6 +112,52 @@ static void a_reader_finds_every_kind_of_value(void **state)
     stats_reader_close(reader);
     stats_segment_close(segment);
     assert_int_equal(stats_reader_open(folder, "p2ps.1", &reader), MD_ERR_NOT_FOUND);
+}
+
+/* Members of every size, under one prefix, and gone with their group. */
+static void a_group_shows_the_members_of_a_struct(void **state)
+{
+    struct shown {
+        uint64_t sent;
+        uint32_t now;
+        uint16_t id;
+        bool is_up;
+        const char *name;
+    } shown = { .sent = 1ull << 40, .now = 70000, .id = 300, .is_up = true, .name = "first" };
+    static const struct stats_row rows[] = {
+        STATS_ROW(STATS_KIND_COUNTER, "sent", struct shown, sent),
+        STATS_ROW(STATS_KIND_GAUGE, "now", struct shown, now),
+        STATS_ROW(STATS_KIND_GAUGE, "id", struct shown, id),
+        STATS_ROW(STATS_KIND_GAUGE, "up", struct shown, is_up),
+        STATS_ROW(STATS_KIND_STRING, "name", struct shown, name),
+    };
+    struct stats_segment *segment = open_segment("group");
+    struct stats_group *group =
+        stats_group_create(rows, STATS_ROW_COUNT(rows), segment, "p2ps.it.");
+    struct stats_value value;
+
+    (void)state;
+    stats_group_set(group, &shown);
+    shown.now = 5;
+    shown.name = "second";
+    stats_group_set(group, &shown);
+    struct stats_reader *reader = open_reader("p2ps.group");
+    assert_true(stats_reader_find(reader, "p2ps.it.sent", &value) && value.value == 1ull << 40);
+    assert_true(stats_reader_find(reader, "p2ps.it.now", &value));
+    assert_true(value.value == 5 && value.aux == 70000);
+    assert_true(stats_reader_find(reader, "p2ps.it.id", &value) && value.value == 300);
+    assert_true(stats_reader_find(reader, "p2ps.it.up", &value) && value.value == 1);
+    assert_true(stats_reader_find(reader, "p2ps.it.name", &value));
+    assert_string_equal(value.text, "second");
+
+    stats_group_destroy(group);
+    assert_int_equal(stats_reader_refresh(reader), MD_OK);
+    assert_false(stats_reader_find(reader, "p2ps.it.sent", &value));
+    assert_false(stats_reader_find(reader, "p2ps.it.name", &value));
+    stats_group_set(NULL, &shown);
+    stats_group_destroy(NULL);
+    stats_reader_close(reader);
+    stats_segment_close(segment);
 }
 
 static void the_group_may_read_whatever_the_umask_is(void **state)
@@ -578,6 +625,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_reader_finds_every_kind_of_value),
+        cmocka_unit_test(a_group_shows_the_members_of_a_struct),
         cmocka_unit_test(the_group_may_read_whatever_the_umask_is),
         cmocka_unit_test(the_layout_is_the_documented_one),
         cmocka_unit_test(entries_come_and_go),
