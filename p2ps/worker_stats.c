@@ -54,13 +54,13 @@ static const struct stats_row rows[] = {
     COUNTER("loginAccepted", login_accepted),
     COUNTER("loginRejected", login_rejected),
     COUNTER("imagesFromCache", images_from_cache),
-    COUNTER("fieldsRippled", fields_rippled),
+    COUNTER("fieldsRippled", cache.rippled),
     MF_COUNTERS(COUNTER, marketfeed),
-    LEVEL("imagesNow", images_now),
-    LEVEL("imageBytes", image_bytes_now),
-    LEVEL("pagesNow", pages_now),
-    LEVEL("pageBytes", page_bytes_now),
-    LEVEL("imageEncodedBytes", image_encoded_now),
+    LEVEL("imagesNow", cache.images_now),
+    LEVEL("imageBytes", cache.bytes_now),
+    LEVEL("pagesNow", cache.pages_now),
+    LEVEL("pageBytes", cache.page_bytes_now),
+    LEVEL("imageEncodedBytes", cache.encoded_now),
     COUNTER("recordsWrongTopic", wrong_topic),
     LEVEL("itemBytes", item_bytes_now),
     LEVEL("watchBytes", watch_bytes_now),
@@ -90,16 +90,11 @@ struct figures {
 #define ROW(kind, name, member) STATS_ROW(STATS_KIND_##kind, name, struct figures, member)
 
 static const struct stats_row worker_rows[] = {
-    ROW(COUNTER, "loopTurns", turns),
-    ROW(GAUGE, "loopMaxUs", turn_max_us),
-    ROW(COUNTER, "mountsGaveWay", gave_way),
-    ROW(GAUGE, "mountsWebSocket", websockets),
-    ROW(COUNTER, "answersHeldBack", choked),
-    ROW(COUNTER, "poolRefused", pool_refused),
-    ROW(GAUGE, "poolBytes", pool_bytes),
-    ROW(GAUGE, "poolBytesMax", pool_bytes_max),
-    ROW(GAUGE, "outBuffersInUse", buffers),
-    ROW(GAUGE, "outBuffersMax", buffers_max),
+    ROW(COUNTER, "loopTurns", turns),        ROW(GAUGE, "loopMaxUs", turn_max_us),
+    ROW(COUNTER, "mountsGaveWay", gave_way), ROW(GAUGE, "mountsWebSocket", websockets),
+    ROW(COUNTER, "answersHeldBack", choked), ROW(COUNTER, "poolRefused", pool_refused),
+    ROW(GAUGE, "poolBytes", pool_bytes),     ROW(GAUGE, "poolBytesMax", pool_bytes_max),
+    ROW(GAUGE, "outBuffersInUse", buffers),  ROW(GAUGE, "outBuffersMax", buffers_max),
 };
 
 struct p2ps_worker_stats {

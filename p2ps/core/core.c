@@ -266,8 +266,6 @@ void p2ps_core_record_level_set(struct p2ps_core *core, enum entitle_level level
 
 static void count_memory(struct p2ps_core *core)
 {
-    struct cache_stats stats;
-
     core->stats.item_bytes_now = (uint64_t)core->item_room * sizeof(*core->items);
     core->stats.items_moved = core->stats.items_resumed = core->stats.items_preempted = 0;
     core->stats.wrong_topic = 0;
@@ -279,15 +277,8 @@ static void count_memory(struct p2ps_core *core)
         core->stats.items_preempted += sink->preempted;
         core->stats.wrong_topic += sink->wrong_topic;
     }
-    if (!core->cache)
-        return;
-    cache_stats(core->cache, &stats);
-    core->stats.images_now = stats.images_now;
-    core->stats.image_bytes_now = stats.bytes_now;
-    core->stats.image_encoded_now = stats.encoded_now;
-    core->stats.fields_rippled = stats.rippled;
-    core->stats.pages_now = stats.pages_now;
-    core->stats.page_bytes_now = stats.page_bytes_now;
+    if (core->cache)
+        cache_stats(core->cache, &core->stats.cache);
 }
 
 void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_networks)
@@ -410,18 +401,6 @@ uint32_t p2ps_core_long_logins(const struct p2ps_core *core)
 const struct p2ps_core_stats *p2ps_core_stats(const struct p2ps_core *core)
 {
     return &core->stats;
-}
-
-bool p2ps_core_service_is_forgotten(const struct p2ps_core *core, unsigned network,
-                                    uint16_t sink_service)
-{
-    for (uint16_t i = 0; i < core->service_count; i++) {
-        const struct p2ps_service *service = &core->services[i];
-        if (!service->is_free && service->network == network &&
-            service->sink_service == sink_service)
-            return service->is_forgotten;
-    }
-    return false;
 }
 
 const struct rrmp_sink *p2ps_core_sink(const struct p2ps_core *core, unsigned network)

@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "cache/cache.h"
 #include "entitle/record.h"
 #include "front.h"
 #include "marketfeed/marketfeed.h"
@@ -16,7 +17,6 @@
 #include "rmds/rwf_dictionary.h"
 #include "rrmp/sink.h"
 
-struct cache_ripples;
 struct rates;
 
 /*
@@ -238,16 +238,11 @@ struct p2ps_core_stats {
     uint64_t items_preempted; /* their source needed the room for others */
     uint64_t images_from_cache;
     struct mf_counts marketfeed;
-    uint64_t fields_rippled; /* in images */
-    uint64_t pages_now;      /* of the images, ANSI pages */
-    uint64_t page_bytes_now;
-    uint64_t services_twice; /* announced on a second network, too: not used there */
-    uint64_t image_bytes_now;
-    uint64_t image_encoded_now; /* of these, images as they are on the wire */
-    uint64_t wrong_topic;       /* records of the backbone that stood on another service's topic */
-    uint64_t item_bytes_now;    /* less images and watches */
-    uint64_t watch_bytes_now;   /* with the stream ids of the clients */
-    uint64_t images_now;
+    struct cache_stats cache; /* of the images */
+    uint64_t services_twice;  /* announced on a second network, too: not used there */
+    uint64_t wrong_topic;     /* records of the backbone that stood on another service's topic */
+    uint64_t item_bytes_now;  /* less images and watches */
+    uint64_t watch_bytes_now; /* with the stream ids of the clients */
     uint64_t work_bytes_now;
     uint64_t refused_no_memory;  /* logins and items */
     uint64_t refused_audit;      /* logins, items and posts: the audit trail is full */

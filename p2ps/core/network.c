@@ -379,18 +379,36 @@ void p2ps_services_unwanted_forget(struct p2ps_core *core)
     }
 }
 
+/* NULL: it is not taken from that network. */
+static const struct p2ps_service *service_of(const struct p2ps_core *core, unsigned network,
+                                             uint16_t sink_service)
+{
+    uint16_t service = sink_service < P2PS_SERVICES_MAX
+                           ? core->service_map[network * P2PS_SERVICES_MAX + sink_service]
+                           : NOT_BOUND;
+
+    return service < NOT_WANTED ? &core->services[service] : NULL;
+}
+
 bool p2ps_core_service_is_taken(const struct p2ps_core *core, unsigned network,
                                 uint16_t sink_service)
 {
-    return sink_service < P2PS_SERVICES_MAX &&
-           core->service_map[network * P2PS_SERVICES_MAX + sink_service] < NOT_WANTED;
+    return service_of(core, network, sink_service) != NULL;
 }
 
 uint16_t p2ps_core_service_id(const struct p2ps_core *core, unsigned network, uint16_t sink_service)
 {
-    return p2ps_core_service_is_taken(core, network, sink_service)
-               ? core->services[core->service_map[network * P2PS_SERVICES_MAX + sink_service]].id
-               : 0;
+    const struct p2ps_service *service = service_of(core, network, sink_service);
+
+    return service ? service->id : 0;
+}
+
+bool p2ps_core_service_is_forgotten(const struct p2ps_core *core, unsigned network,
+                                    uint16_t sink_service)
+{
+    const struct p2ps_service *service = service_of(core, network, sink_service);
+
+    return service && service->is_forgotten;
 }
 
 struct rrmp_view p2ps_service_name(const struct p2ps_core *core, uint16_t service)

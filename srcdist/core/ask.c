@@ -69,13 +69,24 @@ static void refuse(struct srcdist_core *core, uint32_t source_ask, uint8_t strea
     rrmp_source_refuse(core->source, source_ask, &ending);
 }
 
+/* The requester may ask again. */
+static void put_off(struct srcdist_core *core, uint32_t source_ask, uint8_t code, const char *text)
+{
+    refuse(core, source_ask, RWF_STREAM_CLOSED_RECOVER, code, RRMP_REFUSE_LATER, text);
+}
+
+static void end_ask(struct srcdist_core *core, uint32_t ask, uint8_t code, const char *text)
+{
+    put_off(core, core->asks[ask].source_ask, code, text);
+    abandon_ask(core, ask);
+}
+
 /* ---- answering ---- */
 
 /* The ring of the backbone is full. */
 static void refuse_for_room(struct srcdist_core *core, uint32_t source_ask)
 {
-    refuse(core, source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES, RRMP_REFUSE_LATER,
-           "No room for the answer now");
+    put_off(core, source_ask, RWF_CODE_NO_RESOURCES, "No room for the answer now");
 }
 
 static int send_part(struct srcdist_core *core, uint32_t source_ask, const struct rrmp_part *part,
@@ -139,8 +150,7 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
     }
     uint32_t ask = has_room ? take_ask(core) : SRCDIST_NONE;
     if (ask == SRCDIST_NONE) {
-        refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
-               RRMP_REFUSE_LATER, "No source takes the request now");
+        put_off(core, event->ask, RWF_CODE_NO_RESOURCES, "No source takes the request now");
         return;
     }
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
@@ -155,9 +165,7 @@ static void ask_upstream(struct srcdist_core *core, const struct rrmp_source_eve
         srcdist_request_send(core, provider, a->stream_id, event->key, a->service, false,
                              event->is_private, event->message) != MD_OK) {
         srcdist_streams_give(&p->streams, a->stream_id);
-        give_ask(core, ask);
-        refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
-               RRMP_REFUSE_LATER, "The source takes no request now");
+        end_ask(core, ask, RWF_CODE_NO_RESOURCES, "The source takes no request now");
         return;
     }
     a->is_open = true;
@@ -174,19 +182,15 @@ static void snapshot_of_open(struct srcdist_core *core, const struct rrmp_source
     uint32_t ask = is_late ? SRCDIST_NONE : take_ask(core);
 
     if (ask == SRCDIST_NONE) {
-        refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES,
-               RRMP_REFUSE_LATER, "Too many snapshots are under way");
+        put_off(core, event->ask, RWF_CODE_NO_RESOURCES, "Too many snapshots are under way");
         return;
     }
     core->asks[ask].source_ask = event->ask;
     core->asks[ask].item = item;
     core->asks[ask].service = (uint16_t)service;
     core->items[item].had_asks = true;
-    if (srcdist_item_reissue(core, item) == MD_OK)
-        return;
-    give_ask(core, ask);
-    refuse(core, event->ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NO_RESOURCES, RRMP_REFUSE_LATER,
-           "The source takes no request now");
+    if (srcdist_item_reissue(core, item) != MD_OK)
+        end_ask(core, ask, RWF_CODE_NO_RESOURCES, "The source takes no request now");
 }
 
 void srcdist_snapshot(struct srcdist_core *core, const struct rrmp_source_event *event)
@@ -304,60 +308,42 @@ int srcdist_ask_item_image(struct srcdist_core *core, uint32_t item, struct rwf_
 void srcdist_asks_torn(struct srcdist_core *core, uint32_t item)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
-        const struct srcdist_ask *a = &core->asks[i];
-
-        if (!a->is_used || a->item != item || !a->has_begun)
-            continue;
-        refuse(core, a->source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_LATER,
-               "The image changed while it was given");
-        give_ask(core, i);
+        if (core->asks[i].is_used && core->asks[i].item == item && core->asks[i].has_begun)
+            end_ask(core, i, RWF_CODE_NONE, "The image changed while it was given");
     }
 }
 
 void srcdist_asks_of_gone(struct srcdist_core *core, uint32_t item)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
-        const struct srcdist_ask *a = &core->asks[i];
-
-        if (!a->is_used || a->item != item)
-            continue;
-        refuse(core, a->source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_LATER,
-               "The stream was closed before it was answered");
-        give_ask(core, i);
+        if (core->asks[i].is_used && core->asks[i].item == item)
+            end_ask(core, i, RWF_CODE_NONE, "The stream was closed before it was answered");
     }
 }
 
 void srcdist_asks_lost(struct srcdist_core *core, uint32_t provider)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
-        struct srcdist_ask *a = &core->asks[i];
-
-        if (!a->is_used || a->provider != provider)
+        if (!core->asks[i].is_used || core->asks[i].provider != provider)
             continue;
-        refuse(core, a->source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE, RRMP_REFUSE_LATER,
-               "The connection to the source was lost");
-        give_ask(core, i);
+        put_off(core, core->asks[i].source_ask, RWF_CODE_NONE,
+                "The connection to the source was lost");
+        give_ask(core, i); /* nobody is there to close its stream */
     }
 }
 
 void srcdist_asks_of_old_rules(struct srcdist_core *core)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
-        if (!core->asks[i].is_used || !core->asks[i].fields)
-            continue;
-        refuse(core, core->asks[i].source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
-               RRMP_REFUSE_LATER, "The filters of the source have changed");
-        abandon_ask(core, i);
+        if (core->asks[i].is_used && core->asks[i].fields)
+            end_ask(core, i, RWF_CODE_NONE, "The filters of the source have changed");
     }
 }
 
 void srcdist_asks_tick(struct srcdist_core *core)
 {
     for (uint32_t i = 0; core->asks_now && i < SRCDIST_ASKS_MAX; i++) {
-        if (!core->asks[i].is_used || core->now_ns < core->asks[i].due_ns)
-            continue;
-        refuse(core, core->asks[i].source_ask, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_TIMEOUT,
-               RRMP_REFUSE_LATER, "The source did not answer");
-        abandon_ask(core, i);
+        if (core->asks[i].is_used && core->now_ns >= core->asks[i].due_ns)
+            end_ask(core, i, RWF_CODE_TIMEOUT, "The source did not answer");
     }
 }

@@ -222,15 +222,7 @@ void srcdist_core_backbone(struct srcdist_core *core, uint64_t now_ns,
 
 static void count_memory(struct srcdist_core *core)
 {
-    struct cache_stats stats;
-
-    cache_stats(core->cache, &stats);
-    core->stats.images_now = stats.images_now;
-    core->stats.image_bytes_now = stats.bytes_now;
-    core->stats.image_encoded_now = stats.encoded_now;
-    core->stats.fields_rippled = stats.rippled;
-    core->stats.pages_now = stats.pages_now;
-    core->stats.page_bytes_now = stats.page_bytes_now;
+    cache_stats(core->cache, &core->stats.cache);
     core->stats.items_preempted = rrmp_source_stats(core->source)->preempted;
     core->stats.item_bytes_now = rrmp_source_stats(core->source)->memory_now +
                                  (uint64_t)core->item_room * sizeof(*core->items) +

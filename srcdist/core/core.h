@@ -186,9 +186,6 @@ struct srcdist_core_stats {
     uint64_t pending_bytes_now;
     uint64_t cache_applied;
     uint64_t cache_failed;
-    uint64_t fields_rippled; /* in images */
-    uint64_t pages_now;      /* of the images, ANSI pages */
-    uint64_t page_bytes_now;
     struct mf_counts marketfeed;
     uint64_t resumed;  /* items that a p2ps went on with here, without an image */
     uint64_t replayed; /* messages sent again for that */
@@ -222,10 +219,8 @@ struct srcdist_core_stats {
     uint32_t items_now;
     uint32_t pending_now;
     uint32_t open_now;
-    uint64_t images_now;
-    uint64_t image_bytes_now;
-    uint64_t image_encoded_now; /* of these, images as they are on the wire */
-    uint64_t item_bytes_now;    /* less images */
+    struct cache_stats cache; /* of the images */
+    uint64_t item_bytes_now;  /* less images */
 };
 
 int srcdist_core_create(const struct srcdist_core_config *config, struct srcdist_core **out);

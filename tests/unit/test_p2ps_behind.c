@@ -134,12 +134,12 @@ static void images_take_memory_only_while_the_item_is_open(void **state)
     pair_open(c, 5, "IBM.N");
     pair_open(c, 6, "DELL.O");
     pair_pass(pair, 2 * PAIR_SEC);
-    assert_int_equal(p2ps_core_stats(pair->sink)->images_now, 2);
-    assert_true(p2ps_core_stats(pair->sink)->image_bytes_now > 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->cache.images_now, 2);
+    assert_true(p2ps_core_stats(pair->sink)->cache.bytes_now > 0);
     p2ps_client_gone(pair->sink, pair->now_ns, c->id);
     pair_pass(pair, 10 * PAIR_SEC);
-    assert_int_equal(p2ps_core_stats(pair->sink)->images_now, 0);
-    assert_int_equal(p2ps_core_stats(pair->sink)->image_bytes_now, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->cache.images_now, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->cache.bytes_now, 0);
 }
 
 static void a_private_image_is_not_kept(void **state)
@@ -151,7 +151,7 @@ static void a_private_image_is_not_kept(void **state)
     request.is_private = true;
     pair_ask_item(c, &request);
     pair_pass(pair, 2 * PAIR_SEC);
-    assert_int_equal(p2ps_core_stats(pair->sink)->images_now, 0);
+    assert_int_equal(p2ps_core_stats(pair->sink)->cache.images_now, 0);
 }
 
 /* ---- clients that are behind ---- */
