@@ -143,11 +143,6 @@ static void take_policy(struct p2ps_audit *audit, const struct md_conf_object *o
                           memory_order_relaxed);
 }
 
-static struct entitle_view view(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 /* ---- acts ---- */
 
 static void say(const struct p2ps *p2ps, enum entitle_record_kind kind, const char *was)
@@ -156,10 +151,10 @@ static void say(const struct p2ps *p2ps, enum entitle_record_kind kind, const ch
         .kind = kind,
         .level = ENTITLE_LEVEL_LOGINS,
         .text = {
-            [ENTITLE_TEXT_WHY] = view(kind == ENTITLE_RECORD_START ? p2ps->daemon.identity : ""),
-            [ENTITLE_TEXT_FILE] = view(md_conf_string(&p2ps->daemon.object, "accessFile")),
-            [ENTITLE_TEXT_WAS] = view(was),
-            [ENTITLE_TEXT_NOW] = view(p2ps_access_sum(p2ps->access)),
+            [ENTITLE_TEXT_WHY] = entitle_text(kind == ENTITLE_RECORD_START ? p2ps->daemon.identity : ""),
+            [ENTITLE_TEXT_FILE] = entitle_text(md_conf_string(&p2ps->daemon.object, "accessFile")),
+            [ENTITLE_TEXT_WAS] = entitle_text(was),
+            [ENTITLE_TEXT_NOW] = entitle_text(p2ps_access_sum(p2ps->access)),
         },
     };
 
@@ -182,9 +177,9 @@ void p2ps_audit_order(void *owner, const char *who, const char *order, const cha
         .kind = ENTITLE_RECORD_ORDER,
         .level = ENTITLE_LEVEL_LOGINS,
         .text = {
-            [ENTITLE_TEXT_WHO] = view(who),
-            [ENTITLE_TEXT_ORDER] = view(order),
-            [ENTITLE_TEXT_WHY] = view(outcome),
+            [ENTITLE_TEXT_WHO] = entitle_text(who),
+            [ENTITLE_TEXT_ORDER] = entitle_text(order),
+            [ENTITLE_TEXT_WHY] = entitle_text(outcome),
         },
     };
 

@@ -150,8 +150,7 @@ static enum entitle_verdict look_at(struct worker *worker, const struct entitle_
     struct p2ps_text user;
     char sum[AUDIT_SUM_SIZE];
 
-    p2ps_text_copy(&user, is_token_user ? (struct entitle_view){ out->user, strlen(out->user) }
-                                        : query->user);
+    p2ps_text_copy(&user, is_token_user ? entitle_text(out->user) : query->user);
     if (!can_fit(query->password))
         return deny(out, ENTITLE_OTHER, "user name or password refused");
     p2ps_known_sum(

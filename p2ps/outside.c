@@ -22,17 +22,13 @@ static enum entitle_verdict deny(struct entitle_answer *out, enum entitle_reason
     return ENTITLE_DENY;
 }
 
-static struct entitle_view view(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 /* Roles and grants that the access file does not have are ignored. */
 static void say_unknown(struct p2ps_outside *o, const struct p2ps_authority_answer *answer)
 {
     struct entitle_view which;
-    const char *kind = entitle_rules_unknown(
-        atomic_load_explicit(o->config.rules, memory_order_acquire), view(answer->roles), &which);
+    const char *kind =
+        entitle_rules_unknown(atomic_load_explicit(o->config.rules, memory_order_acquire),
+                              entitle_text(answer->roles), &which);
 
     if (!kind)
         return;
@@ -49,7 +45,7 @@ static void ended(void *self, struct entitle_view session, const char *why)
     if (!o->authority || session.length == 0)
         return;
     pthread_mutex_lock(&o->lock);
-    p2ps_authority_end(o->authority, session, view(why));
+    p2ps_authority_end(o->authority, session, entitle_text(why));
     pthread_mutex_unlock(&o->lock);
     md_loop_wake_ring(o->wake);
 }
@@ -64,14 +60,14 @@ static enum entitle_verdict judge(struct outside_asker *asker, int place,
     *shown = answer->shown;
     const struct entitle_query query = {
         .kind = ENTITLE_AGAIN,
-        .user = view(answer->user),
-        .host = view(answer->host),
-        .application = view(answer->application),
-        .position = view(answer->position),
-        .roles = view(answer->roles),
-        .certificate = view(answer->certificate),
+        .user = entitle_text(answer->user),
+        .host = entitle_text(answer->host),
+        .application = entitle_text(answer->application),
+        .position = entitle_text(answer->position),
+        .roles = entitle_text(answer->roles),
+        .certificate = entitle_text(answer->certificate),
         .needs_certificate = answer->needs_certificate,
-        .serial = view(answer->number),
+        .serial = entitle_text(answer->number),
         .shown = answer->has_shown ? shown : NULL,
         .now_s = answer->now_s,
         .is_plain = answer->is_plain,
@@ -92,7 +88,7 @@ static enum entitle_verdict look_again(struct p2ps_outside *o,
 
     pthread_mutex_lock(&o->lock);
     enum p2ps_authority_look look =
-        p2ps_authority_look(o->authority, view(answer->user), answer->serial, text);
+        p2ps_authority_look(o->authority, entitle_text(answer->user), answer->serial, text);
     if (look == P2PS_AUTHORITY_AGAIN)
         p2ps_authority_owe(o->authority);
     pthread_mutex_unlock(&o->lock);
@@ -126,7 +122,7 @@ static enum entitle_verdict admit(struct outside_asker *asker, int place,
         verdict = look_again(o, answer, out);
     }
     if (verdict != ENTITLE_ALLOW)
-        ended(asker, view(answer->session), out->text);
+        ended(asker, entitle_text(answer->session), out->text);
     return verdict;
 }
 
@@ -163,8 +159,8 @@ static enum entitle_verdict put_question(struct outside_asker *asker,
     const struct p2ps_authority_question question = {
         .is_renewal = is_renewal,
         .user = query->user,
-        .password = is_renewal ? view("") : query->password,
-        .token = is_renewal ? view("") : query->token,
+        .password = is_renewal ? entitle_text("") : query->password,
+        .token = is_renewal ? entitle_text("") : query->token,
         .host = query->host,
         .application = query->application,
         .application_name = query->application_name,
@@ -325,13 +321,12 @@ void p2ps_outside_took_set(struct p2ps_outside *outside, struct md_hist *took_us
 
 void p2ps_outside_stats(struct p2ps_outside *outside, struct p2ps_outside_stats *out)
 {
-    *out = (struct p2ps_outside_stats){ .is_configured = outside->authority != NULL };
+    *out = (struct p2ps_outside_stats){ .is_up = false };
     if (!outside->authority)
         return;
     pthread_mutex_lock(&outside->lock);
     p2ps_authority_stats(outside->authority, &out->authority);
     out->is_up = outside->is_up;
-    out->down_since_ns = outside->down_since_ns;
     pthread_mutex_unlock(&outside->lock);
 }
 
@@ -372,7 +367,6 @@ int p2ps_outside_create(const struct p2ps_outside_config *config, struct p2ps_ou
         return MD_ERR_NOMEM;
     o->config = *config;
     o->fd = -1;
-    o->down_since_ns = config->now();
     pthread_mutex_init(&o->lock, NULL);
     for (unsigned i = 0; i < P2PS_AUTHORITY_ASKERS; i++)
         o->askers[i] = (struct outside_asker){

@@ -31,8 +31,7 @@ struct p2ps_outside_config {
 
 struct p2ps_outside_stats {
     struct p2ps_authority_stats authority;
-    bool is_configured, is_up;
-    uint64_t down_since_ns;
+    bool is_up;
 };
 
 /* MD_ERR_NOMEM, MD_ERR_SYS: the thread cannot be started; MD_ERR_NOT_FOUND: there is no such user.

@@ -36,7 +36,6 @@ struct p2ps_outside {
     pthread_mutex_t lock; /* around the engine, and what is below it */
     struct p2ps_authority *authority;
     bool is_up;
-    uint64_t down_since_ns;
     struct outside_asker askers[P2PS_AUTHORITY_ASKERS];
     /* Of the thread. */
     struct md_thread thread;

@@ -162,8 +162,6 @@ static void share(struct p2ps_outside *o)
     bool is_up = p2ps_authority_is_up(o->authority), was_up = o->is_up;
     uint64_t answered = p2ps_authority_answered(o->authority);
     unsigned news = p2ps_authority_news(o->authority, o->config.now());
-    if (was_up && !is_up)
-        o->down_since_ns = o->config.now();
     if (is_up && !was_up)
         o->up_since_ns = o->config.now();
     o->is_up = is_up;

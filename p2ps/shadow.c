@@ -8,11 +8,6 @@
 #define WHY_MAX  200
 #define RULE_MAX 600
 
-static struct entitle_view view(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 /* NULL: there is nothing to compare with. */
 static const struct entitle_rules *rules_of(const struct p2ps_shadow *shadow)
 {
@@ -41,8 +36,8 @@ static void record(const struct entitle_recorder *recorder, const struct entitle
             [ENTITLE_TEXT_SERVICE] = query->service,
             [ENTITLE_TEXT_ITEM] = query->item,
             [ENTITLE_TEXT_LOCK] = query->permission_data,
-            [ENTITLE_TEXT_WHY] = view(why),
-            [ENTITLE_TEXT_RULE] = view(rule),
+            [ENTITLE_TEXT_WHY] = entitle_text(why),
+            [ENTITLE_TEXT_RULE] = entitle_text(rule),
         },
     };
     recorder->put(recorder->self, &record);
@@ -80,7 +75,7 @@ void p2ps_shadow_compare(struct p2ps_shadow *shadow, unsigned worker,
         return;
     bool is_in = query->kind == ENTITLE_LOGIN && answer->verdict == ENTITLE_ALLOW;
     if (is_in && answer->user[0])
-        same.user = view(answer->user);
+        same.user = entitle_text(answer->user);
     same.is_proof_given = is_in;
     entitle_rules_judge(rules, &same, &other);
     answer->wants_lock = other.needs_lock;
@@ -98,5 +93,5 @@ void p2ps_shadow_compare_token(struct p2ps_shadow *shadow, unsigned worker,
     if (!rules || token->error)
         return; /* nobody is let in by it, whatever a file says */
     p2ps_tokens_answer(token, rules, query, roles, &other);
-    tell(shadow, worker, query, view(token->user), answer, &other);
+    tell(shadow, worker, query, entitle_text(token->user), answer, &other);
 }

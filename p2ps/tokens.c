@@ -209,8 +209,10 @@ int p2ps_tokens_read(struct p2ps_tokens *tokens, const struct md_conf_object *ob
     return MD_OK;
 }
 
-void p2ps_tokens_commit(struct p2ps_tokens_fresh *fresh)
+void p2ps_tokens_commit(void *read)
 {
+    struct p2ps_tokens_fresh *fresh = read;
+
     pthread_mutex_lock(&fresh->tokens->lock);
     fresh->tokens->reissue_percent = fresh->reissue_percent;
     pthread_mutex_unlock(&fresh->tokens->lock);
@@ -218,8 +220,10 @@ void p2ps_tokens_commit(struct p2ps_tokens_fresh *fresh)
     free(fresh);
 }
 
-void p2ps_tokens_discard(struct p2ps_tokens_fresh *fresh)
+void p2ps_tokens_discard(void *read)
 {
+    struct p2ps_tokens_fresh *fresh = read;
+
     free_set(fresh->set);
     free(fresh);
 }
@@ -415,8 +419,8 @@ void p2ps_tokens_answer(const struct p2ps_token *token, const struct entitle_rul
     query.kind = ENTITLE_LOGIN;
     query.by = ENTITLE_BY_JWT;
     query.shown = &token->shown;
-    query.user = (struct entitle_view){ token->user, strlen(token->user) };
-    query.roles = (struct entitle_view){ roles, strlen(roles) };
+    query.user = entitle_text(token->user);
+    query.roles = entitle_text(roles);
     entitle_rules_judge(rules, &query, out);
     out->by = ENTITLE_BY_JWT;
     out->is_proved = true;

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /*
  * One question, one answer, not necessarily at once.
@@ -23,6 +24,11 @@ struct entitle_view {
     const char *data;
     size_t length;
 };
+
+static inline struct entitle_view entitle_text(const char *text)
+{
+    return (struct entitle_view){ text, strlen(text) };
+}
 
 enum entitle_verdict {
     ENTITLE_ALLOW,

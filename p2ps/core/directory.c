@@ -16,16 +16,6 @@
 #include "tally.h"
 #include "watch.h"
 
-static struct rwf_bytes field_dictionary(void)
-{
-    return rwf_text("RWFFld");
-}
-
-static struct rwf_bytes enum_dictionary(void)
-{
-    return rwf_text("RWFEnum");
-}
-
 static void add_name(struct rwf_bytes names[], uint8_t *count, struct rwf_bytes name)
 {
     for (unsigned i = 0; i < *count; i++) {
@@ -51,10 +41,10 @@ static void add_dictionaries(const struct p2ps_core *core, const struct rrmp_sin
 {
     const struct p2ps_dictionaries *dictionaries = &core->config.dictionaries;
 
-    add_name(out->provided, &out->provided_count, field_dictionary());
-    add_name(out->provided, &out->provided_count, enum_dictionary());
-    add_name(out->used, &out->used_count, field_dictionary());
-    add_name(out->used, &out->used_count, enum_dictionary());
+    add_name(out->provided, &out->provided_count, rwf_text("RWFFld"));
+    add_name(out->provided, &out->provided_count, rwf_text("RWFEnum"));
+    add_name(out->used, &out->used_count, rwf_text("RWFFld"));
+    add_name(out->used, &out->used_count, rwf_text("RWFEnum"));
     for (unsigned i = 0; dictionaries->has && i < in->dict_provided_count; i++) {
         if (dictionaries->has(dictionaries->self, p2ps_bytes(in->dict_provided[i])))
             add_name(out->provided, &out->provided_count, p2ps_bytes(in->dict_provided[i]));

@@ -48,10 +48,10 @@ bool p2ps_dry_login(struct p2ps_core *core, uint32_t client, struct entitle_answ
     const struct p2ps_client *c = &core->clients[client];
     const struct entitle_query query = {
         .kind = ENTITLE_LOGIN,
-        .user = { c->user, strlen(c->user) },
-        .host = { c->address, strlen(c->address) },
-        .application = { c->application_id, strlen(c->application_id) },
-        .position = { c->position, strlen(c->position) },
+        .user = entitle_text(c->user),
+        .host = entitle_text(c->address),
+        .application = entitle_text(c->application_id),
+        .position = entitle_text(c->position),
     };
 
     if (!core->config.rules.is_dry_run || !answer->is_by_name || c->user[0] == '\0')

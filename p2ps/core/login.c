@@ -363,17 +363,17 @@ static void ask(struct p2ps_core *core, uint32_t client, struct entitle_query *q
     bool is_check = query->kind == ENTITLE_AGAIN;
     struct entitle_answer answer = { .may_post = true };
 
-    query->user = (struct entitle_view){ c->user, strlen(c->user) };
-    query->host = (struct entitle_view){ c->address, strlen(c->address) };
-    query->application = (struct entitle_view){ c->application_id, strlen(c->application_id) };
-    query->application_name = (struct entitle_view){ c->application, strlen(c->application) };
-    query->position = (struct entitle_view){ c->position, strlen(c->position) };
+    query->user = entitle_text(c->user);
+    query->host = entitle_text(c->address);
+    query->application = entitle_text(c->application_id);
+    query->application_name = entitle_text(c->application);
+    query->position = entitle_text(c->position);
     p2ps_proof_show(core, c, query);
     query->is_asked = is_check && c->is_checking;
     query->roles = (struct entitle_view){ c->roles, c->roles ? strlen(c->roles) : 0 };
     if (is_check) {
         const char *session = p2ps_session_name(c);
-        query->session = (struct entitle_view){ session, strlen(session) };
+        query->session = entitle_text(session);
     }
     uint16_t *question = is_check ? &c->check_question : &c->login_question;
     if (!query->is_asked) /* else the answer to that one is what counts */

@@ -35,11 +35,6 @@ void p2ps_proof_take(struct p2ps_core *core, uint32_t client, const struct entit
     p2ps_client_shown_set(core, client, answer->shown);
 }
 
-static struct entitle_view view(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 /* Behind the address of a client there is a blank and its version of TLS, or nothing. */
 bool p2ps_proof_is_plain(const struct p2ps_client *c)
 {
@@ -51,8 +46,8 @@ void p2ps_proof_show(const struct p2ps_core *core, const struct p2ps_client *c,
 {
     uint64_t ends_s;
 
-    query->certificate = view(p2ps_client_certificate(c, &ends_s));
-    query->serial = view(p2ps_client_serial(c));
+    query->certificate = entitle_text(p2ps_client_certificate(c, &ends_s));
+    query->serial = entitle_text(p2ps_client_serial(c));
     query->needs_certificate = core->config.certificate_policy != P2PS_CERTIFICATE_IGNORE;
     query->is_plain = p2ps_proof_is_plain(c);
     query->shown = query->kind == ENTITLE_AGAIN ? c->shown : NULL;

@@ -145,8 +145,8 @@ static void note_stream(struct p2ps_core *core, const struct opening *open)
     const struct entitle_query query = {
         .kind = ENTITLE_ITEM,
         .domain = open->request->domain,
-        .user = { c->user, strlen(c->user) },
-        .host = { c->address, strlen(c->address) },
+        .user = entitle_text(c->user),
+        .host = entitle_text(c->address),
         .service = { (const char *)service.bytes, service.length },
         .item = { (const char *)open->key.name.data, open->key.name.length },
     };

@@ -26,7 +26,7 @@ void p2ps_session_unused(struct p2ps_core *core, const char *session, const char
     const struct entitle_authority *authority = &core->config.authority;
 
     if (session && session[0] && authority->ended)
-        authority->ended(authority->self, (struct entitle_view){ session, strlen(session) }, why);
+        authority->ended(authority->self, entitle_text(session), why);
 }
 
 bool p2ps_session_give(struct p2ps_core *core, uint32_t client, const char *roles,

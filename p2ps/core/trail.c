@@ -14,11 +14,6 @@
 
 #define RULE_MAX 600
 
-static struct entitle_view view(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 static bool is_told(const struct p2ps_core *core, enum entitle_level level)
 {
     return core->config.recorder.level >= level && core->config.recorder.put;
@@ -48,7 +43,7 @@ static void say_rule(struct p2ps_core *core, struct entitle_record *record, char
 {
     if (core->decided.line && record->is_denied && is_told(core, record->level)) {
         snprintf(room, size, "%s:%u", core->decided.file, core->decided.line);
-        record->text[ENTITLE_TEXT_RULE] = view(room);
+        record->text[ENTITLE_TEXT_RULE] = entitle_text(room);
     }
     p2ps_trail_undecided(core);
 }
@@ -67,7 +62,7 @@ bool p2ps_trail_has_room(struct p2ps_core *core, enum entitle_level level)
 static void say_client(const struct p2ps_client *c, struct entitle_record *record)
 {
     record->session = c->serial;
-    record->text[ENTITLE_TEXT_USER] = view(c->user);
+    record->text[ENTITLE_TEXT_USER] = entitle_text(c->user);
     record->text[ENTITLE_TEXT_ADDRESS] =
         (struct entitle_view){ c->address, strcspn(c->address, " ") };
 }
@@ -76,7 +71,7 @@ static struct entitle_view tls_of(const struct p2ps_client *c)
 {
     const char *blank = strchr(c->address, ' ');
 
-    return view(blank ? blank + 1 : "");
+    return entitle_text(blank ? blank + 1 : "");
 }
 
 static void say_service(const struct p2ps_core *core, uint16_t service,
@@ -134,12 +129,12 @@ void p2ps_trail_login(struct p2ps_core *core, uint32_t client, enum entitle_reco
         return;
     say_client(c, &record);
     record.text[ENTITLE_TEXT_TLS] = tls_of(c);
-    record.text[ENTITLE_TEXT_CERT] = view(p2ps_client_certificate(c, &ends_s));
+    record.text[ENTITLE_TEXT_CERT] = entitle_text(p2ps_client_certificate(c, &ends_s));
     if (kind != ENTITLE_RECORD_LOGOUT)
-        record.text[ENTITLE_TEXT_BY] = view(proofs[c->proved_by]);
-    record.text[ENTITLE_TEXT_APPLICATION] = view(c->application_id);
-    record.text[ENTITLE_TEXT_POSITION] = view(c->position);
-    record.text[ENTITLE_TEXT_WHY] = view(why ? why : "");
+        record.text[ENTITLE_TEXT_BY] = entitle_text(proofs[c->proved_by]);
+    record.text[ENTITLE_TEXT_APPLICATION] = entitle_text(c->application_id);
+    record.text[ENTITLE_TEXT_POSITION] = entitle_text(c->position);
+    record.text[ENTITLE_TEXT_WHY] = entitle_text(why ? why : "");
     put(core, &record);
 }
 
@@ -175,7 +170,7 @@ void p2ps_trail_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, co
         .level = ENTITLE_LEVEL_DENIALS,
         .is_denied = true,
         .code = RWF_CODE_NOT_ENTITLED,
-        .text = { [ENTITLE_TEXT_WHY] = view(why) },
+        .text = { [ENTITLE_TEXT_WHY] = entitle_text(why) },
     };
 
     char rule[RULE_MAX];
@@ -214,7 +209,7 @@ void p2ps_trail_post(struct p2ps_core *core, uint32_t client, uint16_t service, 
         .is_denied = why != NULL,
         .domain = domain,
         .code = why ? RWF_NAK_ACCESS_DENIED : 0,
-        .text = { [ENTITLE_TEXT_WHY] = view(why ? why : "") },
+        .text = { [ENTITLE_TEXT_WHY] = entitle_text(why ? why : "") },
     };
 
     char rule[RULE_MAX];
@@ -245,7 +240,7 @@ void p2ps_trail_dry(struct p2ps_core *core, const struct entitle_query *query, c
             [ENTITLE_TEXT_SERVICE] = query->service,
             [ENTITLE_TEXT_ITEM] = query->item,
             [ENTITLE_TEXT_LOCK] = query->permission_data,
-            [ENTITLE_TEXT_WHY] = view(why),
+            [ENTITLE_TEXT_WHY] = entitle_text(why),
         },
     };
     char rule[RULE_MAX];
@@ -254,7 +249,7 @@ void p2ps_trail_dry(struct p2ps_core *core, const struct entitle_query *query, c
         return;
     if (answer->file && answer->line) {
         snprintf(rule, sizeof(rule), "%s:%u", answer->file, answer->line);
-        record.text[ENTITLE_TEXT_RULE] = view(rule);
+        record.text[ENTITLE_TEXT_RULE] = entitle_text(rule);
     }
     put(core, &record);
 }
@@ -309,7 +304,7 @@ static void put_place(struct p2ps_core *core, struct place *place)
             [ENTITLE_TEXT_SERVICE] = { place->service, place->lengths[0] },
             [ENTITLE_TEXT_ITEM] = { place->name, place->lengths[1] },
             [ENTITLE_TEXT_LOCK] = { (const char *)place->lock, place->lengths[2] },
-            [ENTITLE_TEXT_WHY] = view(place->is_dry ? DRY_WHY : ""),
+            [ENTITLE_TEXT_WHY] = entitle_text(place->is_dry ? DRY_WHY : ""),
         },
     };
 

@@ -112,20 +112,6 @@ static void link_idle(struct p2ps_parties *parties, struct entry *entry)
     parties->idle_count++;
 }
 
-static struct entry *take_oldest(struct p2ps_parties *parties)
-{
-    struct entry *entry = parties->oldest;
-
-    parties->oldest = entry->newer;
-    if (parties->oldest)
-        parties->oldest->older = NULL;
-    else
-        parties->newest = NULL;
-    entry->newer = NULL;
-    parties->idle_count--;
-    return entry;
-}
-
 /* The entry is in no list but that of its bucket. */
 static void forget(struct p2ps_parties *parties, struct entry *entry)
 {
@@ -158,8 +144,9 @@ static void forget_some(struct p2ps_parties *parties)
 {
     for (unsigned i = 0; i < 4 && parties->oldest; i++) {
         bool are_many = parties->idle_count > P2PS_PARTIES_IDLE;
-        struct entry *entry = take_oldest(parties);
+        struct entry *entry = parties->oldest;
 
+        unlink_idle(parties, entry);
         if (!is_counted(&entry->party) && (are_many || !has_debts(&entry->party, parties->now_ns)))
             forget(parties, entry);
         else

@@ -96,8 +96,7 @@ static bool fits_token(const struct entitle_keys *keys, const struct entitle_que
     if (keys->token.data)
         return same_secret(keys->token, query->token);
     return keys->tokenhash.data && query->shown &&
-           same_secret(keys->tokenhash,
-                       (struct entitle_view){ query->shown->sum, strlen(query->shown->sum) });
+           same_secret(keys->tokenhash, entitle_text(query->shown->sum));
 }
 
 static const char *refuse_token(const struct entitle_keys *keys, const struct entitle_query *query,

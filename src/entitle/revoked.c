@@ -148,19 +148,14 @@ static bool has_line(const struct entitle_rules *rules, enum entitle_revoked_by 
     return found != NULL;
 }
 
-static struct entitle_view view(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 /* A signed token that cannot be read may be the one of any line. */
 static bool has_id(const struct entitle_rules *rules, const struct entitle_shown *shown,
                    struct entitle_answer *out)
 {
     if (shown->is_unread && rules->by_revoked[ENTITLE_REVOKED_JTI])
         return true;
-    return has_line(rules, ENTITLE_REVOKED_SUM, view(shown->sum), out) ||
-           has_line(rules, ENTITLE_REVOKED_JTI, view(shown->jti), out);
+    return has_line(rules, ENTITLE_REVOKED_SUM, entitle_text(shown->sum), out) ||
+           has_line(rules, ENTITLE_REVOKED_JTI, entitle_text(shown->jti), out);
 }
 
 /* A signed token that does not say when it was issued may be an old one. */

@@ -15,11 +15,6 @@ static struct entitle_view view_of(struct rwf_bytes bytes)
     return (struct entitle_view){ (const char *)bytes.data, bytes.length };
 }
 
-static struct entitle_view view_of_text(const char *text)
-{
-    return (struct entitle_view){ text, strlen(text) };
-}
-
 /* ---- logins ---- */
 
 /* Another session of the same user, which goes on. */
@@ -127,14 +122,14 @@ static bool judge(const struct srcdist_core *core, struct srcdist_provider *p,
         return refuse(why, RWF_CODE_NOT_ENTITLED, "nobody can look at the token now");
     const struct entitle_query query = {
         .kind = ENTITLE_LOGIN,
-        .user = view_of_text(p->user),
-        .password = view_of_text(p->password),
-        .token = view_of_text(p->token),
-        .host = view_of_text(p->name),
-        .application = view_of_text(p->application),
-        .position = view_of_text(p->position),
-        .certificate = view_of_text(proof.certificate),
-        .serial = view_of_text(proof.serial),
+        .user = entitle_text(p->user),
+        .password = entitle_text(p->password),
+        .token = entitle_text(p->token),
+        .host = entitle_text(p->name),
+        .application = entitle_text(p->application),
+        .position = entitle_text(p->position),
+        .certificate = entitle_text(proof.certificate),
+        .serial = entitle_text(proof.serial),
         .shown = p->token[0] ? &shown : NULL,
         .now_s = wall_s(core),
         .is_plain = !proof.is_encrypted,
@@ -229,9 +224,9 @@ bool srcdist_access_may_publish(const struct srcdist_core *core, const struct sr
     struct entitle_answer answer;
     const struct entitle_query query = {
         .kind = ENTITLE_PUBLISH,
-        .user = view_of_text(p->user),
+        .user = entitle_text(p->user),
         .service = view_of(service),
-        .host = view_of_text(p->name),
+        .host = entitle_text(p->name),
     };
 
     if (!core->config.has_access)

@@ -244,10 +244,11 @@ static int publish_named(struct srcdist_core *core, uint32_t provider, uint32_t 
 
 /* ---- all messages ---- */
 
-static bool is_administrative(uint8_t domain)
+/* No item's: of a domain that has none, or the answer to a post. */
+static bool is_administrative(const struct rwf_peek *peek)
 {
-    return domain == RWF_DOMAIN_LOGIN || domain == RWF_DOMAIN_SOURCE ||
-           domain == RWF_DOMAIN_DICTIONARY;
+    return peek->domain == RWF_DOMAIN_LOGIN || peek->domain == RWF_DOMAIN_SOURCE ||
+           peek->domain == RWF_DOMAIN_DICTIONARY || peek->msg_class == RWF_CLASS_ACK;
 }
 
 static int administrative(struct srcdist_core *core, uint32_t provider, struct rwf_bytes bytes)
@@ -269,16 +270,6 @@ static int administrative(struct srcdist_core *core, uint32_t provider, struct r
         return srcdist_directory_message(core, provider, &msg);
     if (msg.domain == RWF_DOMAIN_DICTIONARY && p->kind == SRCDIST_INTERACTIVE)
         srcdist_dictionary_message(core, provider, &msg, bytes);
-    return MD_OK;
-}
-
-static int acknowledge(struct srcdist_core *core, uint32_t provider, struct rwf_bytes bytes)
-{
-    struct rwf_msg msg;
-
-    if (rwf_msg_decode(bytes, &msg) != RWF_OK)
-        return MD_ERR_MALFORMED;
-    srcdist_post_ack(core, provider, &msg, bytes);
     return MD_OK;
 }
 
@@ -368,10 +359,8 @@ static int take_message(struct srcdist_core *core, uint32_t provider, struct rwf
         return MD_ERR_MALFORMED;
     }
     core->stats.messages_in++;
-    if (is_administrative(peek.domain))
+    if (is_administrative(&peek))
         return administrative(core, provider, bytes);
-    if (peek.msg_class == RWF_CLASS_ACK)
-        return acknowledge(core, provider, bytes);
     uint32_t target = srcdist_streams_find(&p->streams, peek.stream_id);
     if (srcdist_marketfeed_is_for(core, &peek))
         return record_for(core, provider, target, bytes);
