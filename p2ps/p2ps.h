@@ -44,7 +44,7 @@ struct p2ps {
     struct md_ctr *mounts_rejected;
     struct stats_group *passwords;
     struct stats_group *outside_counters; /* NULL: authority is empty */
-    bool is_draining;                               /* no new consumers */
+    bool is_draining;                     /* no new consumers */
 };
 
 #endif

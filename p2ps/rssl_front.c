@@ -7,9 +7,6 @@
 #include "rwf_forms.h"
 #include "worker.h"
 
-/* Administrative messages are rare; a directory part of this size holds hundreds of services. */
-#define SCRATCH_SIZE 60000
-#define STATUS_SIZE  8192 /* a key of any size, and a text */
 /* This share of the output is kept for what may not be lost. */
 #define KEPT_SHARE 8
 
@@ -62,11 +59,8 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
 
 /* ---- administrative messages ---- */
 
-static int send(void *self, const struct rwf_encoder *enc)
+static int message(void *self, struct rwf_bytes bytes)
 {
-    if (rwf_encoder_error(enc) != RWF_OK)
-        return MD_ERR_FULL;
-    struct rwf_bytes bytes = rwf_encoder_bytes(enc);
     return rssl_outq_write(outq_of(self), bytes.data, bytes.length);
 }
 
@@ -78,99 +72,9 @@ static int login_refresh(void *self, const struct omm_login_refresh *given)
 
     rwf_encoder_init(&enc, scratch, sizeof(scratch));
     refresh.output_rate = ((const struct p2ps_mount *)self)->ceiling.rate;
-    omm_login_refresh_encode(&enc, &refresh);
-    return send(self, &enc);
-}
-
-static int status(void *self, const struct omm_status *message)
-{
-    uint8_t scratch[STATUS_SIZE];
-    struct rwf_encoder enc;
-
-    rwf_encoder_init(&enc, scratch, sizeof(scratch));
-    omm_status_encode(&enc, message);
-    return send(self, &enc);
-}
-
-static int ack(void *self, const struct omm_ack *message)
-{
-    uint8_t scratch[STATUS_SIZE];
-    struct rwf_encoder enc;
-
-    rwf_encoder_init(&enc, scratch, sizeof(scratch));
-    omm_ack_encode(&enc, message);
-    return send(self, &enc);
-}
-
-static int rtt(void *self, int32_t stream_id, const struct omm_rtt *message)
-{
-    uint8_t scratch[256];
-    struct rwf_encoder enc;
-
-    rwf_encoder_init(&enc, scratch, sizeof(scratch));
-    omm_rtt_encode(&enc, stream_id, message);
-    return send(self, &enc);
-}
-
-/* In parts of at most SCRATCH_SIZE; most directories are one. */
-int p2ps_rwf_directory(void *self, const struct omm_directory_head *head,
-                       const struct omm_service services[], size_t count,
-                       int (*send_part)(void *self, const struct rwf_encoder *enc))
-{
-    uint8_t scratch[SCRATCH_SIZE];
-    struct omm_directory_head part = *head;
-    size_t at = 0;
-
-    do {
-        struct rwf_encoder enc;
-        size_t end = at;
-
-        /* Which services fit is known only when they are encoded: try as the last part first. */
-        part.is_complete = true;
-        for (int attempt = 0; attempt < 2; attempt++) {
-            end = at;
-            rwf_encoder_init(&enc, scratch, sizeof(scratch));
-            omm_directory_encode_start(&enc, &part);
-            while (end < count && omm_directory_encode_service(&enc, &services[end]) == RWF_OK)
-                end++;
-            omm_directory_encode_finish(&enc);
-            if (end == count || head->is_update)
-                break;
-            part.is_complete = false;
-        }
-        if (end == at && count > 0)
-            return MD_ERR_FULL; /* one service larger than a part cannot be */
-        int err = send_part(self, &enc);
-        if (err != MD_OK)
-            return err;
-        part.is_first = false;
-        at = end;
-    } while (at < count);
-    return MD_OK;
-}
-
-static int directory(void *self, const struct omm_directory_head *head,
-                     const struct omm_service services[], size_t count)
-{
-    return p2ps_rwf_directory(self, head, services, count, send);
-}
-
-static int group(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *change)
-{
-    uint8_t scratch[4096];
-    struct rwf_encoder enc;
-    struct omm_directory_head head = { .stream_id = stream_id, .is_update = true };
-
-    rwf_encoder_init(&enc, scratch, sizeof(scratch));
-    omm_directory_encode_start(&enc, &head);
-    omm_directory_encode_group(&enc, service_id, change);
-    omm_directory_encode_finish(&enc);
-    return send(self, &enc);
-}
-
-static int message(void *self, struct rwf_bytes bytes)
-{
-    return rssl_outq_write(outq_of(self), bytes.data, bytes.length);
+    if (omm_login_refresh_encode(&enc, &refresh) != RWF_OK)
+        return MD_ERR_FULL;
+    return message(self, rwf_encoder_bytes(&enc));
 }
 
 /* ---- the connection ---- */
@@ -223,11 +127,6 @@ const struct p2ps_front p2ps_rssl_front = {
     .make = p2ps_rwf_make,
     .put = put,
     .login_refresh = login_refresh,
-    .status = status,
-    .ack = ack,
-    .rtt = rtt,
-    .directory = directory,
-    .group = group,
     .message = message,
     .flush = flush,
     .is_full = is_full,

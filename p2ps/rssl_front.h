@@ -14,9 +14,5 @@ int p2ps_rssl_message(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
 /* A request, decoded. */
 void p2ps_rwf_request(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
                       const struct rwf_msg *msg);
-/* The services as messages of RWF, part by part to `send_part`. */
-int p2ps_rwf_directory(void *self, const struct omm_directory_head *head,
-                       const struct omm_service services[], size_t count,
-                       int (*send_part)(void *self, const struct rwf_encoder *enc));
 
 #endif

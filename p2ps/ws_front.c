@@ -142,12 +142,8 @@ static int send_bytes(struct p2ps_mount *mount, struct rwf_bytes bytes, int32_t 
     return put_text(mount->ws->conn, ws->text, written.length, stream_id, true);
 }
 
-static int send(void *self, const struct rwf_encoder *enc)
+static int message(void *self, struct rwf_bytes bytes)
 {
-    struct rwf_bytes bytes = rwf_encoder_bytes(enc);
-
-    if (rwf_encoder_error(enc) != RWF_OK)
-        return MD_ERR_FULL;
     return send_bytes(self, bytes, rwf_peek_stream_id(bytes));
 }
 
@@ -204,59 +200,15 @@ static int login_refresh(void *self, const struct omm_login_refresh *refresh)
     return err;
 }
 
-static int status(void *self, const struct omm_status *message)
-{
-    struct rwf_encoder enc = encoder(self);
-
-    omm_status_encode(&enc, message);
-    return send(self, &enc);
-}
-
 int p2ps_ws_send_status(struct p2ps_mount *mount, int32_t stream_id, uint8_t domain,
                         const struct rwf_state *state)
 {
-    const struct omm_status message = { .stream_id = stream_id, .domain = domain, .state = *state };
+    const struct omm_status status = { .stream_id = stream_id, .domain = domain, .state = *state };
+    struct rwf_encoder enc = encoder(mount);
 
-    return status(mount, &message);
-}
-
-static int ack(void *self, const struct omm_ack *message)
-{
-    struct rwf_encoder enc = encoder(self);
-
-    omm_ack_encode(&enc, message);
-    return send(self, &enc);
-}
-
-/* No client of JSON asks for it. */
-static int rtt(void *self, int32_t stream_id, const struct omm_rtt *message)
-{
-    struct rwf_encoder enc = encoder(self);
-
-    omm_rtt_encode(&enc, stream_id, message);
-    return send(self, &enc);
-}
-
-static int directory(void *self, const struct omm_directory_head *head,
-                     const struct omm_service services[], size_t count)
-{
-    return p2ps_rwf_directory(self, head, services, count, send);
-}
-
-static int group(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *change)
-{
-    struct rwf_encoder enc = encoder(self);
-    struct omm_directory_head head = { .stream_id = stream_id, .is_update = true };
-
-    omm_directory_encode_start(&enc, &head);
-    omm_directory_encode_group(&enc, service_id, change);
-    omm_directory_encode_finish(&enc);
-    return send(self, &enc);
-}
-
-static int message(void *self, struct rwf_bytes bytes)
-{
-    return send_bytes(self, bytes, rwf_peek_stream_id(bytes));
+    if (omm_status_encode(&enc, &status) != RWF_OK)
+        return MD_ERR_FULL;
+    return message(mount, rwf_encoder_bytes(&enc));
 }
 
 bool p2ps_ws_send_text(struct p2ps_mount *mount, const char *text, size_t length)
@@ -332,11 +284,6 @@ static const struct p2ps_front front = {
     .make = make,
     .put = put,
     .login_refresh = login_refresh,
-    .status = status,
-    .ack = ack,
-    .rtt = rtt,
-    .directory = directory,
-    .group = group,
     .message = message,
     .flush = flush,
     .is_full = is_full,

@@ -43,8 +43,8 @@ struct link {
 
     /* A route's own. */
     unsigned number;
-    uint64_t connects;     /* times it was up */
-    uint64_t bytes_before; /* that came on the connections before this one */
+    uint64_t connects;         /* times it was up */
+    uint64_t bytes_before;     /* that came on the connections before this one */
     struct stats_group *stats; /* NULL: not shown yet */
     char hosts[16][256];
     uint16_t ports[16];

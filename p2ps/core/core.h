@@ -12,6 +12,8 @@
 #include "entitle/record.h"
 #include "front.h"
 #include "marketfeed/marketfeed.h"
+#include "omm/directory.h"
+#include "omm/item.h"
 #include "parties.h"
 #include "reason.h"
 #include "rmds/rwf_dictionary.h"

@@ -16,6 +16,8 @@
 #include "tally.h"
 #include "watch.h"
 
+#define PART_SIZE 60000 /* holds hundreds of services */
+
 static void add_name(struct rwf_bytes names[], uint8_t *count, struct rwf_bytes name)
 {
     for (unsigned i = 0; i < *count; i++) {
@@ -120,6 +122,42 @@ static uint64_t weight_of(const struct omm_service *service)
     return bytes;
 }
 
+/* In parts of at most PART_SIZE; most directories are one. */
+static int send_services(const struct p2ps_client *c, const struct omm_directory_head *head,
+                         const struct omm_service services[], size_t count)
+{
+    uint8_t bytes[PART_SIZE];
+    struct omm_directory_head part = *head;
+    size_t at = 0;
+
+    do {
+        struct rwf_encoder enc;
+        size_t end = at;
+
+        /* Which services fit is known only when they are encoded: try as the last part first. */
+        part.is_complete = true;
+        for (int attempt = 0; attempt < 2; attempt++) {
+            end = at;
+            rwf_encoder_init(&enc, bytes, sizeof(bytes));
+            omm_directory_encode_start(&enc, &part);
+            while (end < count && omm_directory_encode_service(&enc, &services[end]) == RWF_OK)
+                end++;
+            omm_directory_encode_finish(&enc);
+            if (end == count || head->is_update)
+                break;
+            part.is_complete = false;
+        }
+        if (end == at && count > 0)
+            return MD_ERR_FULL; /* one service larger than a part cannot be */
+        int err = p2ps_tell(c, &enc);
+        if (err != MD_OK)
+            return err;
+        part.is_first = false;
+        at = end;
+    } while (at < count);
+    return MD_OK;
+}
+
 static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicited,
                         const struct omm_directory_request *request)
 {
@@ -151,7 +189,7 @@ static int send_refresh(struct p2ps_core *core, uint32_t client, bool is_solicit
         count++;
     }
     p2ps_work_spend(core, 0, bytes);
-    int err = c->front->directory(c->self, &head, services, count);
+    int err = send_services(c, &head, services, count);
     p2ps_client_touch(core, client);
     return err;
 }
@@ -264,7 +302,7 @@ static void tell_service(struct p2ps_core *core, const struct omm_service *servi
         p2ps_qos_cut(c, &shown);
         if (shown.filters == 0)
             continue;
-        if (c->front->directory(c->self, &head, &shown, 1) != MD_OK)
+        if (send_services(c, &head, &shown, 1) != MD_OK)
             owe_directory(core, i);
         p2ps_client_touch(core, i);
     }
@@ -396,6 +434,20 @@ static struct rwf_bytes group_id(uint8_t bytes[4], uint16_t instance, uint16_t g
     return rwf_bytes(bytes, 4);
 }
 
+static int send_group(const struct p2ps_client *c, uint16_t service_id,
+                      const struct omm_group *change)
+{
+    const struct omm_directory_head head = { .stream_id = c->directory_stream, .is_update = true };
+    uint8_t bytes[P2PS_TOLD_MAX];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_directory_encode_start(&enc, &head);
+    omm_directory_encode_group(&enc, service_id, change);
+    omm_directory_encode_finish(&enc);
+    return p2ps_tell(c, &enc);
+}
+
 /* Group changes are not repeated. A client without room would keep a wrong state, so it is
  * disconnected. */
 static void tell_group(struct p2ps_core *core, uint16_t index, const struct omm_group *change)
@@ -405,8 +457,7 @@ static void tell_group(struct p2ps_core *core, uint16_t index, const struct omm_
 
         if (!sees_service(c, core->services[index].id) || !(c->directory_filter & OMM_FILTER_GROUP))
             continue;
-        if (c->front->group(c->self, c->directory_stream, core->services[index].id, change) !=
-            MD_OK)
+        if (send_group(c, core->services[index].id, change) != MD_OK)
             p2ps_client_doom(core, i);
         p2ps_client_touch(core, i);
     }

@@ -21,30 +21,6 @@ static int put_nothing(void *self, const struct p2ps_made *made, int32_t stream_
     return MD_OK;
 }
 
-static int no_status(void *self, const struct omm_status *status)
-{
-    (void)self;
-    (void)status;
-    return MD_OK;
-}
-
-static int no_ack(void *self, const struct omm_ack *ack)
-{
-    (void)self;
-    (void)ack;
-    return MD_OK;
-}
-
-static int no_directory(void *self, const struct omm_directory_head *head,
-                        const struct omm_service services[], size_t count)
-{
-    (void)self;
-    (void)head;
-    (void)services;
-    (void)count;
-    return MD_OK;
-}
-
 static int no_message(void *self, struct rwf_bytes message)
 {
     (void)self;
@@ -84,9 +60,6 @@ static unsigned no_fill(const void *self)
 static const struct p2ps_front nobody = {
     .name = "nobody",
     .put = put_nothing,
-    .status = no_status,
-    .ack = no_ack,
-    .directory = no_directory,
     .message = no_message,
     .flush = flush_door,
     .is_full = is_door_full,

@@ -3,8 +3,6 @@
 #ifndef P2PS_FRONT_H
 #define P2PS_FRONT_H
 
-#include "omm/directory.h"
-#include "omm/item.h"
 #include "omm/login.h"
 #include "rmds/rwf.h"
 
@@ -14,7 +12,7 @@ struct p2ps_party;
 /*
  * A front is one protocol towards clients: RSSL with RWF messages, or WebSocket with JSON. It turns
  * the client's bytes into the request structs of omm and hands them to the core (core.h); the core
- * tells it what to send, as structs for administrative messages, and as *made* bytes for items.
+ * tells it what to send, as RWF for administrative messages, and as *made* bytes for items.
  * Nothing above a front knows frames; nothing below the core knows watch lists.
  *
  *     record    what came for an item from the backbone: an RWF message without key and group
@@ -106,15 +104,9 @@ struct p2ps_front {
                bool snapshot);
 
     /* Administrative messages; each MD_OK or MD_ERR_FULL (nothing was queued: it will be asked
-     * again when there is room). */
+     * again when there is room). The login refresh says what the protocol can do; all others are
+     * RWF as it goes out, stream id already in it. */
     int (*login_refresh)(void *self, const struct omm_login_refresh *refresh);
-    int (*status)(void *self, const struct omm_status *status);
-    int (*ack)(void *self, const struct omm_ack *ack);
-    int (*rtt)(void *self, int32_t stream_id, const struct omm_rtt *rtt);
-    int (*directory)(void *self, const struct omm_directory_head *head,
-                     const struct omm_service services[], size_t count);
-    int (*group)(void *self, int32_t stream_id, uint16_t service_id, const struct omm_group *group);
-    /* An encoded RWF message (a dictionary part), stream id already in it. */
     int (*message)(void *self, struct rwf_bytes message);
 
     /* Send what is queued; once per batch for each client that got something. */

@@ -10,6 +10,7 @@
 #include "network.h"
 #include "private.h"
 #include "standby.h"
+#include "status.h"
 #include "tally.h"
 #include "trail.h"
 
@@ -20,9 +21,12 @@ static const struct rwf_qos any_qos = {
 
 static void answer(struct p2ps_core *core, uint32_t client, const struct omm_ack *ack)
 {
-    struct p2ps_client *c = p2ps_client_at(core, client);
+    uint8_t bytes[P2PS_TOLD_MAX];
+    struct rwf_encoder enc;
 
-    if (c->front->ack(c->self, ack) != MD_OK) {
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_ack_encode(&enc, ack);
+    if (p2ps_tell(p2ps_client_at(core, client), &enc) != MD_OK) {
         p2ps_client_doom(core, client);
         return;
     }

@@ -6,6 +6,22 @@
 #include "private.h"
 #include "reason.h"
 
+int p2ps_tell(const struct p2ps_client *c, const struct rwf_encoder *enc)
+{
+    return rwf_encoder_error(enc) == RWF_OK ? c->front->message(c->self, rwf_encoder_bytes(enc))
+                                            : MD_ERR_FULL;
+}
+
+int p2ps_tell_status(const struct p2ps_client *c, const struct omm_status *status)
+{
+    uint8_t bytes[P2PS_TOLD_MAX];
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_status_encode(&enc, status);
+    return p2ps_tell(c, &enc);
+}
+
 struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text)
 {
     return (struct rwf_state){
@@ -27,7 +43,7 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
         .state = *state,
     };
 
-    if (c->front->status(c->self, &status) != MD_OK) {
+    if (p2ps_tell_status(c, &status) != MD_OK) {
         p2ps_client_doom(core, client); /* nothing sends it later */
         return;
     }

@@ -83,7 +83,7 @@ static void cut_slow(struct p2ps_core *core, uint32_t client, const char *why)
             .domain = RWF_DOMAIN_LOGIN,
             .state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES, reason),
         };
-        core->stats.status_out += c->front->status(c->self, &status) == MD_OK;
+        core->stats.status_out += p2ps_tell_status(c, &status) == MD_OK;
     }
     p2ps_client_cut(core, client, reason);
 }
@@ -336,13 +336,17 @@ static void tick_rtt(struct p2ps_core *core, uint32_t client)
     if (!core->config.rtt_interval_ns || !c->wants_rtt || c->login_state != P2PS_LOGIN_OPEN ||
         core->now_ns - c->rtt_sent_ns < core->config.rtt_interval_ns)
         return;
+    uint8_t bytes[256];
+    struct rwf_encoder enc;
     struct omm_rtt rtt = {
         .ticks = core->now_ns,
         .has_latency = c->rtt_latency_us != 0,
         .latency_us = c->rtt_latency_us,
     };
     c->rtt_sent_ns = core->now_ns;
-    if (c->front->rtt(c->self, c->login_stream, &rtt) == MD_OK)
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    omm_rtt_encode(&enc, c->login_stream, &rtt);
+    if (p2ps_tell(c, &enc) == MD_OK)
         p2ps_client_touch(core, client);
 }
 

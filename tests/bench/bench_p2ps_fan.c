@@ -114,10 +114,10 @@ static int login_refresh(void *self, const struct omm_login_refresh *refresh)
     return MD_OK;
 }
 
-static int status(void *self, const struct omm_status *said)
+static int tell(void *self, struct rwf_bytes bytes)
 {
     (void)self;
-    (void)said;
+    (void)bytes;
     return MD_OK;
 }
 
@@ -143,7 +143,7 @@ static const struct p2ps_front front = {
     .make = p2ps_rwf_make,
     .put = put,
     .login_refresh = login_refresh,
-    .status = status,
+    .message = tell,
     .flush = flush,
     .is_full = is_full,
     .fill = fill_of,

@@ -1,6 +1,7 @@
 /* core_pair_client.c - the model clients: a front that notes letters, and requests. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
+#include "told.h"
 
 /* ---- the front ---- */
 
@@ -237,12 +238,23 @@ static int pair_front_group(void *self, int32_t stream_id, uint16_t service_id,
     return pair_note(self, stream_id, group->has_status ? 'g' : 'm');
 }
 
+static int pair_front_dictionary(void *self, struct rwf_bytes message)
+{
+    return pair_note(self, rwf_peek_stream_id(message), 'M');
+}
+
 static int pair_front_message(void *self, struct rwf_bytes message)
 {
-    struct rwf_msg msg;
+    static const struct told told = {
+        .status = pair_front_status,
+        .ack = pair_front_ack,
+        .rtt = pair_front_rtt,
+        .directory = pair_front_directory,
+        .group = pair_front_group,
+        .other = pair_front_dictionary,
+    };
 
-    assert_int_equal(rwf_msg_decode(message, &msg), RWF_OK);
-    return pair_note(self, msg.stream_id, 'M');
+    return told_take(self, &told, message);
 }
 
 static void pair_front_flush(void *self)
@@ -312,11 +324,6 @@ static const struct p2ps_front pair_front = {
     .make = pair_front_make,
     .put = pair_front_put,
     .login_refresh = pair_front_login,
-    .status = pair_front_status,
-    .ack = pair_front_ack,
-    .rtt = pair_front_rtt,
-    .directory = pair_front_directory,
-    .group = pair_front_group,
     .message = pair_front_message,
     .flush = pair_front_flush,
     .is_full = pair_front_is_full,

@@ -1,6 +1,7 @@
 /* crowd.c - see crowd.h. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "crowd.h"
+#include "told.h"
 
 static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool solicited,
                bool snapshot)
@@ -63,7 +64,7 @@ static int group(void *self, int32_t stream_id, uint16_t service_id, const struc
     return MD_OK;
 }
 
-static int message(void *self, struct rwf_bytes bytes)
+static int part(void *self, struct rwf_bytes bytes)
 {
     struct crowd *c = self;
 
@@ -73,6 +74,19 @@ static int message(void *self, struct rwf_bytes bytes)
     c->parts++;
     c->parts_all++;
     return MD_OK;
+}
+
+static int message(void *self, struct rwf_bytes bytes)
+{
+    static const struct told told = {
+        .status = status,
+        .ack = ack,
+        .directory = directory,
+        .group = group,
+        .other = part,
+    };
+
+    return told_take(self, &told, bytes);
 }
 
 static void flush(void *self)
@@ -142,10 +156,6 @@ static const struct p2ps_front front = {
     .make = p2ps_rwf_make,
     .put = put,
     .login_refresh = login_refresh,
-    .status = status,
-    .ack = ack,
-    .directory = directory,
-    .group = group,
     .message = message,
     .flush = flush,
     .is_full = is_full,

@@ -26,20 +26,10 @@ static int login_refresh(void *self, const struct omm_login_refresh *refresh)
     return MD_OK;
 }
 
-static int status(void *self, const struct omm_status *message)
+static int message(void *self, struct rwf_bytes bytes)
 {
     (void)self;
-    (void)message;
-    return MD_OK;
-}
-
-static int directory(void *self, const struct omm_directory_head *head,
-                     const struct omm_service services[], size_t count)
-{
-    (void)self;
-    (void)head;
-    (void)services;
-    (void)count;
+    (void)bytes;
     return MD_OK;
 }
 
@@ -71,8 +61,8 @@ static void close_it(void *self, const char *reason)
 }
 
 #define FRONT                                                                                      \
-    .make = p2ps_rwf_make, .login_refresh = login_refresh, .status = status,                       \
-    .directory = directory, .flush = flush, .is_full = is_full, .fill = fill, .close = close_it
+    .make = p2ps_rwf_make, .login_refresh = login_refresh, .message = message, .flush = flush,     \
+    .is_full = is_full, .fill = fill, .close = close_it
 
 static const struct p2ps_front short_front = { .name = "short", FRONT };
 static const struct p2ps_front long_front = { .name = "long", .is_long = true, FRONT };

@@ -5,6 +5,7 @@
 #include "base/err.h"
 #include "paces.h"
 #include "runs.h"
+#include "tests/unit/told.h"
 
 #define KEPT_SHARE  8 /* of the output, for what may not be lost */
 #define FULL_AFTER  5
@@ -496,10 +497,24 @@ static int rtt(void *self, int32_t stream_id, const struct omm_rtt *told)
     return MD_OK;
 }
 
-static int message(void *self, struct rwf_bytes bytes)
+static int part(void *self, struct rwf_bytes bytes)
 {
     taken(self, bytes.data, bytes.length);
     return MD_OK;
+}
+
+static int message(void *self, struct rwf_bytes bytes)
+{
+    static const struct told told = {
+        .status = status,
+        .ack = ack,
+        .rtt = rtt,
+        .directory = directory,
+        .group = group,
+        .other = part,
+    };
+
+    return told_take(self, &told, bytes);
 }
 
 static bool reads(const struct consumer *c)
@@ -545,11 +560,6 @@ const struct p2ps_front consumer_front = {
     .make = p2ps_rwf_make,
     .put = put,
     .login_refresh = login_refresh,
-    .status = status,
-    .ack = ack,
-    .rtt = rtt,
-    .directory = directory,
-    .group = group,
     .message = message,
     .flush = flush,
     .is_full = is_full,
