@@ -81,7 +81,7 @@ void p2ps_mount_user(void *self, const char *name, struct p2ps_party *user)
     struct p2ps_mount *mount = self;
 
     set_holder(mount, 1, user);
-    p2ps_mount_ceiling_set(mount, p2ps_tuning_output_rate(&mount->worker->tuning, name));
+    p2ps_mount_ceiling_set(mount, p2ps_tuning_user(&mount->worker->tuning, name)->output_rate);
     if (mount->label)
         return;
     if (asprintf(&mount->label, "%s user=%s", net_stream_peer(mount->stream), name) < 0)

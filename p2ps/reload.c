@@ -50,14 +50,21 @@ static struct p2ps_rate rate_of(const struct md_conf_object *object, const char 
     return (struct p2ps_rate){ md_conf_u32(object, rate), md_conf_u32(object, burst) };
 }
 
+static void read_line(const struct md_conf *conf, struct p2ps_user_line *line)
+{
+    struct md_conf_object user = md_conf_object(conf, MD_CONF_USER, line->name);
+
+    line->items = md_conf_u64(&user, "itemLimit");
+    line->output_rate = md_conf_u64(&user, "outputRate");
+    line->is_native = md_conf_bool(&user, "disableDataConversion");
+}
+
 static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
                         const struct md_conf_object *object, struct p2ps_tuning *tuning)
 {
-    struct md_conf_object any = md_conf_object(conf, MD_CONF_USER, "");
     struct user_list list = { .tuning = tuning };
 
     *tuning = (struct p2ps_tuning){
-        .user_items = md_conf_u64(&any, "itemLimit"),
         .host_items = md_conf_u64(object, "itemLimitPerHost"),
         .mount_items = md_conf_u64(object, "itemLimitPerMount"),
         .rates = {
@@ -76,19 +83,14 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
         .keeps_pages = md_conf_bool(object, "cacheAnsiPages"),
         .allows_native = md_conf_bool(object, "allowDisableDataConversion"),
         .fills_post_user_id = md_conf_bool(object, "postUserId"),
-        .user_native = md_conf_bool(&any, "disableDataConversion"),
-        .user_output_rate = md_conf_u64(&any, "outputRate"),
         .record_level = p2ps_audit_level(object),
         .hides_reasons = !md_conf_bool(object, "accessReveal"),
         .is_dry_run = md_conf_bool(object, "accessDryRun"),
     };
+    read_line(conf, &tuning->others);
     md_conf_names(conf, MD_CONF_USER, add_user, &list);
-    for (unsigned u = 0; u < tuning->user_count; u++) {
-        struct md_conf_object user = md_conf_object(conf, MD_CONF_USER, tuning->users[u].name);
-        tuning->users[u].items = md_conf_u64(&user, "itemLimit");
-        tuning->users[u].output_rate = md_conf_u64(&user, "outputRate");
-        tuning->users[u].is_native = md_conf_bool(&user, "disableDataConversion");
-    }
+    for (unsigned u = 0; u < tuning->user_count; u++)
+        read_line(conf, &tuning->users[u]);
     return !list.has_no_memory;
 }
 

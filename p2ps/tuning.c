@@ -14,12 +14,5 @@ const struct p2ps_user_line *p2ps_tuning_user(const struct p2ps_tuning *tuning, 
         if (strcasecmp(tuning->users[i].name, name) == 0)
             return &tuning->users[i];
     }
-    return NULL;
-}
-
-uint64_t p2ps_tuning_output_rate(const struct p2ps_tuning *tuning, const char *user)
-{
-    const struct p2ps_user_line *line = p2ps_tuning_user(tuning, user);
-
-    return line ? line->output_rate : tuning->user_output_rate;
+    return &tuning->others;
 }

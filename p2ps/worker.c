@@ -262,18 +262,12 @@ static void on_mount_timer(void *owner)
 
 static uint64_t items_of_user(void *self, const char *user)
 {
-    const struct p2ps_tuning *tuning = self;
-    const struct p2ps_user_line *line = p2ps_tuning_user(tuning, user);
-
-    return line ? line->items : tuning->user_items;
+    return p2ps_tuning_user(self, user)->items;
 }
 
 static bool user_is_native(void *self, const char *user)
 {
-    const struct p2ps_tuning *tuning = self;
-    const struct p2ps_user_line *line = p2ps_tuning_user(tuning, user);
-
-    return line ? line->is_native : tuning->user_native;
+    return p2ps_tuning_user(self, user)->is_native;
 }
 
 static void set_ceilings(struct p2ps_worker *worker)
@@ -282,7 +276,8 @@ static void set_ceilings(struct p2ps_worker *worker)
 
     for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
         if (p2ps_client_info(worker->core, mount->client, &client) && client.is_in)
-            p2ps_mount_ceiling_set(mount, p2ps_tuning_output_rate(&worker->tuning, client.user));
+            p2ps_mount_ceiling_set(mount,
+                                   p2ps_tuning_user(&worker->tuning, client.user)->output_rate);
     }
 }
 

@@ -52,21 +52,20 @@ struct p2ps_worker_config {
     enum net_identity user_from; /* tlsUserFrom */
 };
 
-/* A user for whom the configuration has a line of its own; the name as in a path of it. */
+/* What the configuration says of a user; the name as in a path of it. */
 struct p2ps_user_line {
     char name[256];
     uint64_t items;
-    uint64_t output_rate;
-    bool is_native;
+    uint64_t output_rate; /* bytes a second to each connection, 0: no limit */
+    bool is_native;       /* disableDataConversion */
 };
 
 /* The parameters that a reload may change. */
 struct p2ps_tuning {
-    uint64_t host_items, user_items, mount_items, aggregate_items; /* 0: no limit */
+    uint64_t host_items, mount_items, aggregate_items; /* 0: no limit */
     struct p2ps_rate_limits rates;
-    bool user_native;          /* disableDataConversion of all others */
-    uint64_t user_output_rate; /* outputRate of all others, 0: no limit */
-    struct p2ps_user_line *users;
+    struct p2ps_user_line *users; /* those who have a line of their own */
+    struct p2ps_user_line others;
     unsigned user_count;
     uint64_t flush_interval_ns; /* 0: at the end of each turn */
     bool tcp_nodelay, packing;  /* of new connections */
@@ -77,10 +76,8 @@ struct p2ps_tuning {
     bool is_dry_run;                     /* accessDryRun */
 };
 
-/* tuning.c: the line of a user, or NULL. */
+/* tuning.c: the line of a user, or that of all others. */
 const struct p2ps_user_line *p2ps_tuning_user(const struct p2ps_tuning *tuning, const char *user);
-/* Bytes a second to each connection of the user, 0: no limit. */
-uint64_t p2ps_tuning_output_rate(const struct p2ps_tuning *tuning, const char *user);
 
 /* A connection on its way from the control loop. */
 struct p2ps_handed {

@@ -68,6 +68,17 @@ int omm_item_request_encode(struct rwf_encoder *enc, const struct omm_item_reque
 
 int omm_close_encode(struct rwf_encoder *enc, int32_t stream_id, uint8_t domain);
 
+static inline struct rwf_state omm_state(uint8_t stream, uint8_t data, uint8_t code,
+                                         const char *text)
+{
+    return (struct rwf_state){
+        .stream_state = stream,
+        .data_state = data,
+        .code = code,
+        .text = rwf_text(text),
+    };
+}
+
 /* A status of one stream, with the key when `key` is not NULL. `flags` are added: PRIVATE_STREAM,
  * QUALIFIED_STREAM, CLEAR_CACHE of enum rwf_status_flags. */
 struct omm_status {

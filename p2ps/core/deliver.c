@@ -482,7 +482,7 @@ static void item_closed(struct p2ps_core *core, const struct rrmp_sink_event *ev
     struct rwf_msg msg;
 
     if (event->type == RRMP_STATUS) {
-        state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, event->code, "");
+        state = omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, event->code, "");
         if (rwf_msg_decode(p2ps_bytes(event->message), &msg) != RWF_OK)
             core->stats.decode_errors++;
         else if (msg.flags & RWF_STATUS_HAS_STATE)

@@ -45,7 +45,7 @@ static int send_parts(struct p2ps_core *core, uint32_t client,
 static void refuse(struct p2ps_core *core, uint32_t client, int32_t stream_id, uint8_t stream_state,
                    uint8_t code, const char *text)
 {
-    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
+    struct rwf_state state = omm_state(stream_state, RWF_DATA_SUSPECT, code, text);
 
     p2ps_status_send(core, client, stream_id, RWF_DOMAIN_DICTIONARY, 0, &state);
 }

@@ -101,7 +101,7 @@ static bool load_service(const struct p2ps_core *core, uint16_t index, uint32_t 
     if (!service.is_up) {
         out->has_status = true;
         out->status =
-            p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, "The service is down");
+            omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, "The service is down");
     }
     describe(core, &service, out);
     return true;
@@ -204,15 +204,15 @@ void p2ps_client_directory(struct p2ps_core *core, uint64_t now_ns, uint32_t cli
     p2ps_work_spend(core, 1, 0);
     p2ps_tally_ask(core, p2ps_client_at(core, client));
     if (c->login_state != P2PS_LOGIN_OPEN) {
-        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                            RWF_CODE_USAGE_ERROR, "log in first");
+        struct rwf_state state = omm_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                           RWF_CODE_USAGE_ERROR, "log in first");
         p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_SOURCE, 0, &state);
         return;
     }
     uint32_t held = p2ps_idmap_get(&c->streams, request->stream_id);
     if (held != P2PS_IDMAP_NONE && held != P2PS_STREAM_DIRECTORY) {
-        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
-                                            RWF_CODE_USAGE_ERROR, "The stream id is in use");
+        struct rwf_state state = omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                                           RWF_CODE_USAGE_ERROR, "The stream id is in use");
         p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_SOURCE, 0, &state);
         return;
     }

@@ -16,10 +16,10 @@
 static void tell_left_out(struct p2ps_core *core, uint32_t item, uint32_t watch, bool is_cut)
 {
     const struct rwf_state state =
-        p2ps_state(RWF_STREAM_OPEN, core->items[item].data_state, RWF_CODE_NONE,
-                   is_cut ? "A generic message of this item is left out: not all fields of the "
-                            "item may be seen"
-                          : "A generic message of this item is left out: it cannot be converted");
+        omm_state(RWF_STREAM_OPEN, core->items[item].data_state, RWF_CODE_NONE,
+                  is_cut ? "A generic message of this item is left out: not all fields of the "
+                           "item may be seen"
+                         : "A generic message of this item is left out: it cannot be converted");
 
     core->stats.decode_errors++;
     p2ps_watch_status(core, item, watch, &state);

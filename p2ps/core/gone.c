@@ -18,10 +18,10 @@ static void close_some(struct p2ps_core *core)
     struct p2ps_closing *closing = &core->closing;
     struct p2ps_work *work = &core->work;
     const struct rwf_state state =
-        closing->moves ? p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                    "The service is on another network now")
-                       : p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
-                                    RWF_CODE_SOURCE_UNKNOWN, "The service was deleted");
+        closing->moves ? omm_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                   "The service is on another network now")
+                       : omm_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT,
+                                   RWF_CODE_SOURCE_UNKNOWN, "The service was deleted");
 
     while (closing->next < core->item_room && work->states > 0 && work->places > 0) {
         uint32_t item = closing->next++;

@@ -43,7 +43,7 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client, uint8_t 
     struct omm_login_refresh refresh = {
         .stream_id = c->login_stream,
         .is_solicited = true,
-        .state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_NONE, "Login accepted"),
+        .state = omm_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_NONE, "Login accepted"),
         .user = rwf_text(c->user),
         .name_type = c->login_name_type,
         .application_id = rwf_text("256"),
@@ -74,7 +74,7 @@ static void send_login_refresh(struct p2ps_core *core, uint32_t client, uint8_t 
 static void send_login_end(struct p2ps_core *core, uint32_t client, uint8_t stream_state,
                            uint8_t code, const char *text)
 {
-    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
+    struct rwf_state state = omm_state(stream_state, RWF_DATA_SUSPECT, code, text);
 
     p2ps_status_send(core, client, p2ps_client_at(core, client)->login_stream, RWF_DOMAIN_LOGIN, 0,
                      &state);
@@ -578,8 +578,8 @@ void p2ps_client_login(struct p2ps_core *core, uint64_t now_ns, uint32_t client,
     } else if (c->login_state == P2PS_LOGIN_REFUSED) {
         return;
     } else if (request->stream_id != c->login_stream) {
-        struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
-                                            RWF_CODE_USAGE_ERROR, "a login is open already");
+        struct rwf_state state = omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                                           RWF_CODE_USAGE_ERROR, "a login is open already");
         p2ps_status_send(core, client, request->stream_id, RWF_DOMAIN_LOGIN, 0, &state);
     } else if (c->login_state == P2PS_LOGIN_OPEN) {
         again_login(core, client, request);

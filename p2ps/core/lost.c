@@ -23,9 +23,9 @@ static void tell_lacking(struct p2ps_core *core, uint32_t item, uint32_t watch,
 void p2ps_lost_unreadable(struct p2ps_core *core, uint32_t item)
 {
     struct p2ps_item *it = &core->items[item];
-    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                              "A Marketfeed record of this item cannot be read: "
-                                              "values may be missing until its next image");
+    const struct rwf_state state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                             "A Marketfeed record of this item cannot be read: "
+                                             "values may be missing until its next image");
 
     if (!core->is_unreadable)
         return;
@@ -59,9 +59,9 @@ static bool hears_of_it(const struct p2ps_core *core, uint32_t item, uint32_t wa
 
 static void tell(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
-    const struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                              "A record of this item cannot be converted: values "
-                                              "may be missing until its next image");
+    const struct rwf_state state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                             "A record of this item cannot be converted: values "
+                                             "may be missing until its next image");
     struct p2ps_watch *w = &core->items[item].watches[watch];
 
     tell_lacking(core, item, watch, &state);

@@ -41,7 +41,7 @@ struct opening {
 static void refuse(struct p2ps_core *core, const struct opening *open, uint8_t stream_state,
                    uint8_t code, const char *text)
 {
-    struct rwf_state state = p2ps_state(stream_state, RWF_DATA_SUSPECT, code, text);
+    struct rwf_state state = omm_state(stream_state, RWF_DATA_SUSPECT, code, text);
     uint16_t flags = open->request->is_private ? RWF_STATUS_PRIVATE_STREAM : 0;
 
     p2ps_client_at(core, open->client)->misuse.refused++;
@@ -401,8 +401,8 @@ bool p2ps_batch_next(struct p2ps_core *core, uint32_t client)
         return true;
     }
     struct rwf_state state =
-        p2ps_state(RWF_STREAM_CLOSED, rc < 0 || batch->is_suspect ? RWF_DATA_SUSPECT : RWF_DATA_OK,
-                   RWF_CODE_NONE, "The batch was taken");
+        omm_state(RWF_STREAM_CLOSED, rc < 0 || batch->is_suspect ? RWF_DATA_SUSPECT : RWF_DATA_OK,
+                  RWF_CODE_NONE, "The batch was taken");
     p2ps_status_send(core, client, batch->request.stream_id, batch->request.domain, 0, &state);
     p2ps_batch_forget(c);
     return false;
@@ -502,8 +502,8 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
     struct p2ps_watch *w = &it->watches[at];
     if (!is_same_item(core, item, w, request)) {
         struct rwf_state state =
-            p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_USAGE_ERROR,
-                       "A re-issue may not change the item");
+            omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_USAGE_ERROR,
+                      "A re-issue may not change the item");
         p2ps_watch_status(core, item, at, &state);
         return;
     }
@@ -538,9 +538,9 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
 static void refuse_tunnel(struct p2ps_core *core, uint32_t client,
                           const struct omm_item_request *request)
 {
-    struct rwf_state state = p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NONE,
-                                        "p2ps does not carry tunnel streams: a tunnel ends at the "
-                                        "provider, connect to it or ask for a private stream");
+    struct rwf_state state = omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                       "p2ps does not carry tunnel streams: a tunnel ends at the "
+                                       "provider, connect to it or ask for a private stream");
 
     p2ps_status_send(
         core, client, request->stream_id, request->domain,
@@ -589,7 +589,7 @@ void p2ps_client_bad_request(struct p2ps_core *core, uint32_t client, int32_t st
                              uint8_t domain, const char *text)
 {
     struct rwf_state state =
-        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_INVALID_ARGUMENT, text);
+        omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_INVALID_ARGUMENT, text);
 
     core->stats.decode_errors++;
     p2ps_work_spend(core, 1, 0);

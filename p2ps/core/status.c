@@ -22,16 +22,6 @@ int p2ps_tell_status(const struct p2ps_client *c, const struct omm_status *statu
     return p2ps_tell(c, &enc);
 }
 
-struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text)
-{
-    return (struct rwf_state){
-        .stream_state = stream,
-        .data_state = data,
-        .code = code,
-        .text = rwf_text(text),
-    };
-}
-
 void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id, uint8_t domain,
                       uint16_t flags, const struct rwf_state *state)
 {
@@ -69,10 +59,10 @@ bool p2ps_status_tell_down(struct p2ps_core *core, uint32_t client)
         return false;
     c->is_told_down = is_down;
     struct rwf_state state = is_down
-                                 ? p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_DACS_DOWN,
-                                              "the permission system is down; what is open goes on")
-                                 : p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_NONE,
-                                              "the permission system is back");
+                                 ? omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_DACS_DOWN,
+                                             "the permission system is down; what is open goes on")
+                                 : omm_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_NONE,
+                                             "the permission system is back");
     p2ps_status_send(core, client, c->login_stream, RWF_DOMAIN_LOGIN, 0, &state);
     return true;
 }

@@ -11,7 +11,6 @@
 int p2ps_tell(const struct p2ps_client *c, const struct rwf_encoder *enc);
 int p2ps_tell_status(const struct p2ps_client *c, const struct omm_status *status);
 
-struct rwf_state p2ps_state(uint8_t stream, uint8_t data, uint8_t code, const char *text);
 /* A status for a stream that is no item (any more). Lost only when the client has no room. */
 void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id, uint8_t domain,
                       uint16_t flags, const struct rwf_state *state);

@@ -81,7 +81,7 @@ static void cut_slow(struct p2ps_core *core, uint32_t client, const char *why)
         const struct omm_status status = {
             .stream_id = c->login_stream,
             .domain = RWF_DOMAIN_LOGIN,
-            .state = p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES, reason),
+            .state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES, reason),
         };
         core->stats.status_out += p2ps_tell_status(c, &status) == MD_OK;
     }

@@ -122,7 +122,7 @@ void p2ps_watch_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
 void p2ps_watch_tell_suspect(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct p2ps_item *it = &core->items[item];
-    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+    struct rwf_state state = omm_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
 
     if (!(it->watches[watch].flags & P2PS_WATCH_OWED_STATUS))
         return;
@@ -168,8 +168,8 @@ bool p2ps_watch_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
     if (!(w->flags & P2PS_WATCH_HAD_IMAGE) || (w->flags & P2PS_WATCH_CONFLATED && !lost))
         return true;
     conflation_text(core, w->client, lost, text);
-    struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, is_ok ? RWF_DATA_OK : RWF_DATA_NO_CHANGE,
-                                        RWF_CODE_JIT_CONFLATION_STARTED, text);
+    struct rwf_state state = omm_state(RWF_STREAM_OPEN, is_ok ? RWF_DATA_OK : RWF_DATA_NO_CHANGE,
+                                       RWF_CODE_JIT_CONFLATION_STARTED, text);
     if (!send_status(core, item, watch, &state))
         return false;
     w->flags |= P2PS_WATCH_CONFLATED;
@@ -181,8 +181,7 @@ bool p2ps_watch_conflated(struct p2ps_core *core, uint32_t item, uint32_t watch)
 static void tell_resumed(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct p2ps_item *it = &core->items[item];
-    struct rwf_state state =
-        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_REALTIME_RESUMED, "");
+    struct rwf_state state = omm_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_REALTIME_RESUMED, "");
 
     if (it->data_state != RWF_DATA_OK)
         return; /* sent when the item is OK again */
@@ -357,7 +356,7 @@ void p2ps_watch_wants_image(struct p2ps_core *core, uint32_t item, uint32_t watc
 void p2ps_watch_denied(struct p2ps_core *core, uint32_t item, uint32_t watch, const char *text)
 {
     struct rwf_state state =
-        p2ps_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_ENTITLED, text);
+        omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, RWF_CODE_NOT_ENTITLED, text);
 
     core->stats.not_entitled++;
     p2ps_tally_refused(&core->clients[core->items[item].watches[watch].client]);
@@ -369,7 +368,7 @@ static void tell_waits(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     const struct p2ps_item *it = &core->items[item];
     struct rwf_state state =
-        p2ps_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");
+        omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, it->code, "Waiting for the source");
 
     if (it->is_state_known && it->data_state == RWF_DATA_SUSPECT)
         p2ps_watch_status(core, item, watch, &state);
@@ -386,8 +385,8 @@ void p2ps_watch_asks_again(struct p2ps_core *core, uint32_t item, uint32_t watch
 void p2ps_watch_too_late(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
     struct rwf_state state =
-        p2ps_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES,
-                   "The image could not be kept for this stream; ask again");
+        omm_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES,
+                  "The image could not be kept for this stream; ask again");
 
     p2ps_watch_status(core, item, watch, &state);
 }
@@ -460,7 +459,7 @@ static void give_owed(struct p2ps_core *core, uint32_t item, uint32_t at)
         p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_IMAGE);
         p2ps_watch_wants_image(core, item, at);
     } else if (w->flags & P2PS_WATCH_OWED_STATUS) {
-        struct rwf_state state = p2ps_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
+        struct rwf_state state = omm_state(RWF_STREAM_OPEN, it->data_state, it->code, "");
         p2ps_watch_forgive(core, w, P2PS_WATCH_OWED_STATUS);
         if (w->flags & P2PS_WATCH_CONFLATED && it->data_state == RWF_DATA_OK &&
             (!core->clients[w->client].is_merging ||

@@ -264,20 +264,30 @@ bool srcdist_access_replaces(const struct srcdist_core *core, const struct srcdi
 
 /* ---- limits ---- */
 
-bool srcdist_pace_allows(struct srcdist_core *core, struct srcdist_provider *p)
+/* False: it has to wait until then, for more than the while that it may be ahead. */
+static bool is_due(struct srcdist_core *core, struct srcdist_provider *p, uint64_t due_ns,
+                   uint64_t ahead_ns)
 {
-    if (p->pace.cost_ns == 0 || p->pace.due_ns <= core->now_ns + p->pace.ahead_ns)
+    if (due_ns <= core->now_ns + ahead_ns)
         return true;
     core->stats.messages_held += !p->pace.is_held;
     p->pace.is_held = true;
     return false;
 }
 
+static void charge(const struct srcdist_core *core, uint64_t *due_ns, uint64_t cost_ns)
+{
+    *due_ns = (*due_ns > core->now_ns ? *due_ns : core->now_ns) + cost_ns;
+}
+
+bool srcdist_pace_allows(struct srcdist_core *core, struct srcdist_provider *p)
+{
+    return p->pace.cost_ns == 0 || is_due(core, p, p->pace.due_ns, p->pace.ahead_ns);
+}
+
 void srcdist_pace_charge(const struct srcdist_core *core, struct srcdist_provider *p)
 {
-    uint64_t from_ns = p->pace.due_ns > core->now_ns ? p->pace.due_ns : core->now_ns;
-
-    p->pace.due_ns = from_ns + p->pace.cost_ns;
+    charge(core, &p->pace.due_ns, p->pace.cost_ns);
 }
 
 #define LOOK_NS       10u    /* ten times what a look at an item takes */
@@ -286,19 +296,13 @@ void srcdist_pace_charge(const struct srcdist_core *core, struct srcdist_provide
 
 bool srcdist_walk_allows(struct srcdist_core *core, struct srcdist_provider *p)
 {
-    if (p->walks_due_ns <= core->now_ns + WALK_AHEAD_NS)
-        return true;
-    core->stats.messages_held += !p->pace.is_held;
-    p->pace.is_held = true;
-    return false;
+    return is_due(core, p, p->walks_due_ns, WALK_AHEAD_NS);
 }
 
 void srcdist_walk_charge(const struct srcdist_core *core, struct srcdist_provider *p)
 {
-    uint64_t from_ns = p->walks_due_ns > core->now_ns ? p->walks_due_ns : core->now_ns;
-
     if (p->kind == SRCDIST_NON_INTERACTIVE)
-        p->walks_due_ns = from_ns + CHANGE_NS + (uint64_t)core->item_room * LOOK_NS;
+        charge(core, &p->walks_due_ns, CHANGE_NS + (uint64_t)core->item_room * LOOK_NS);
 }
 
 bool srcdist_access_item_moves(const struct srcdist_core *core, const struct srcdist_provider *p)

@@ -198,14 +198,7 @@ void srcdist_delay_state(struct srcdist_core *core, uint32_t item, uint8_t data_
     uint8_t bytes[512];
     struct rrmp_source_item info;
     struct rwf_encoder enc;
-    struct omm_status status = {
-        .state = {
-            .stream_state = RWF_STREAM_OPEN,
-            .data_state = data_state,
-            .code = code,
-            .text = rwf_text(text),
-        },
-    };
+    struct omm_status status = { .state = omm_state(RWF_STREAM_OPEN, data_state, code, text) };
 
     if (!core->services[core->items[item].service].delay ||
         !rrmp_source_item_info(core->source, item, &info) || info.key.length == 0)

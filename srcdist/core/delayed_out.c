@@ -193,12 +193,7 @@ static int say_state(struct srcdist_core *core, struct srcdist_delay *d,
     struct omm_status status = {
         .stream_id = stream_of(event->item),
         .domain = event->key.length ? event->key.data[0] : 0,
-        .state = {
-            .stream_state = stream_state,
-            .data_state = RWF_DATA_SUSPECT,
-            .code = event->code,
-            .text = rwf_text(text),
-        },
+        .state = omm_state(stream_state, RWF_DATA_SUSPECT, event->code, text),
     };
 
     rwf_encoder_init(&enc, d->bytes, d->size);

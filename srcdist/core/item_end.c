@@ -36,7 +36,7 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
                       const char *text)
 {
     struct rrmp_source_item info;
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
     struct omm_status status = {
         .state = {
             .stream_state =
@@ -57,7 +57,6 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
     if (rrmp_source_item_info(core->source, item, &info) && info.key.length)
         status.domain = info.key.bytes[0];
     srcdist_item_forget(core, item);
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     if (omm_status_encode(&enc, &status) == RWF_OK)
         ending.message = srcdist_view(rwf_encoder_bytes(&enc));
     rrmp_source_item_close(core->source, core->now_ns, item, &ending);

@@ -19,7 +19,7 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     const struct srcdist_uplink uplink = srcdist_uplink_of(core, provider);
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
     struct omm_login_request request = {
         .stream_id = OMM_LOGIN_STREAM,
         .is_streaming = true,
@@ -48,7 +48,6 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
     if (core->config.instance_id)
         request.instance_id = rwf_text(core->config.instance_id);
     p->login_stream = OMM_LOGIN_STREAM;
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_login_request_encode(&enc, &request);
     srcdist_provider_send(core, provider, &enc);
 }
@@ -120,35 +119,22 @@ static int interactive_login(struct srcdist_core *core, uint32_t provider,
 static void refuse(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                    uint8_t stream_state, uint8_t code, const char *text)
 {
-    struct rwf_encoder enc;
-    struct omm_status status = {
-        .stream_id = stream_id,
-        .domain = RWF_DOMAIN_LOGIN,
-        .state = {
-            .stream_state = stream_state,
-            .data_state = RWF_DATA_SUSPECT,
-            .code = code,
-            .text = rwf_text(text),
-        },
-    };
+    const struct rwf_state state = omm_state(stream_state, RWF_DATA_SUSPECT, code, text);
 
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
-    omm_status_encode(&enc, &status);
-    srcdist_provider_send(core, provider, &enc);
+    srcdist_provider_end_stream(core, provider, stream_id, RWF_DOMAIN_LOGIN, &state);
 }
 
 /* Logs out of interactive providers; sends CLOSED_RECOVER to the others. */
 void srcdist_login_leave(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
 
     if (p->kind != SRCDIST_INTERACTIVE) {
         refuse(core, provider, p->login_stream, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
                "src_dist is shutting down");
         return;
     }
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_close_encode(&enc, p->login_stream, RWF_DOMAIN_LOGIN);
     srcdist_provider_send(core, provider, &enc);
 }
@@ -157,15 +143,11 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
                          const struct omm_login_request *request)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
     struct omm_login_refresh refresh = {
         .stream_id = request->stream_id,
         .is_solicited = true,
-        .state = {
-            .stream_state = RWF_STREAM_OPEN,
-            .data_state = RWF_DATA_OK,
-            .text = rwf_text("Login accepted"),
-        },
+        .state = omm_state(RWF_STREAM_OPEN, RWF_DATA_OK, RWF_CODE_NONE, "Login accepted"),
         .user = request->user,
         .name_type = request->name_type,
         .application_id = rwf_text("256"),
@@ -185,7 +167,6 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
     }
     if (request->no_refresh)
         return;
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_login_refresh_encode(&enc, &refresh);
     srcdist_provider_send(core, provider, &enc);
 }

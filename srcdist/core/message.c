@@ -23,12 +23,9 @@ static int refuse_taken(struct srcdist_core *core, uint32_t provider, uint32_t i
                         const struct rwf_peek *peek)
 {
     const struct srcdist_item *it = &core->items[item];
-    const struct rwf_state state = {
-        .stream_state = RWF_STREAM_CLOSED_RECOVER,
-        .data_state = RWF_DATA_SUSPECT,
-        .code = RWF_CODE_ALREADY_OPEN,
-        .text = rwf_text("Another provider publishes the item; send its refresh again later"),
-    };
+    const struct rwf_state state =
+        omm_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, RWF_CODE_ALREADY_OPEN,
+                  "Another provider publishes the item; send its refresh again later");
 
     core->stats.items_refused++;
     srcdist_tell_rarely(core, SRCDIST_TALE_TAKEN,
@@ -47,12 +44,9 @@ static int refuse_taken(struct srcdist_core *core, uint32_t provider, uint32_t i
 static void take_over(struct srcdist_core *core, uint32_t provider, uint32_t item, uint8_t domain)
 {
     const struct srcdist_item *it = &core->items[item];
-    const struct rwf_state state = {
-        .stream_state = RWF_STREAM_CLOSED_RECOVER,
-        .data_state = RWF_DATA_SUSPECT,
-        .code = RWF_CODE_PREEMPTED,
-        .text = rwf_text("A newer session of the same user publishes the item"),
-    };
+    const struct rwf_state state =
+        omm_state(RWF_STREAM_CLOSED_RECOVER, RWF_DATA_SUSPECT, RWF_CODE_PREEMPTED,
+                  "A newer session of the same user publishes the item");
     uint32_t older = it->provider;
 
     core->stats.items_taken_over++;

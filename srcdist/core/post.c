@@ -14,7 +14,7 @@
 static void nak(struct srcdist_core *core, const struct rrmp_reply *reply,
                 const struct rwf_msg *post, uint8_t code, const char *text)
 {
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
     uint8_t *room;
     struct omm_ack ack = {
         .domain = post->domain,
@@ -25,7 +25,6 @@ static void nak(struct srcdist_core *core, const struct rrmp_reply *reply,
         .text = rwf_text(text),
     };
 
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     if (omm_ack_encode(&enc, &ack) != RWF_OK)
         return;
     struct rwf_bytes bytes = rwf_encoder_bytes(&enc);
@@ -134,7 +133,7 @@ void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct
 {
     uint32_t slot = msg->ack_id - 1;
     struct rwf_msg ack = *msg;
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
     uint8_t *room;
 
     (void)bytes;
@@ -145,7 +144,6 @@ void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct
     ack.stream_id = 0;
     ack.ack_id = core->posts[slot].post_id;
     ack.key.flags &= (uint16_t)~RWF_KEY_HAS_SERVICE_ID;
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     if (rwf_msg_encode(&enc, &ack) != RWF_OK)
         return;
     struct rwf_bytes out = rwf_encoder_bytes(&enc);

@@ -376,6 +376,15 @@ struct srcdist_core {
     size_t part_size;
 };
 
+/* For one message of ours: until the next one. */
+static inline struct rwf_encoder srcdist_encoder(struct srcdist_core *core)
+{
+    struct rwf_encoder enc;
+
+    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
+    return enc;
+}
+
 static inline struct rrmp_view srcdist_view(struct rwf_bytes bytes)
 {
     return (struct rrmp_view){ bytes.data, bytes.length };

@@ -56,10 +56,9 @@ void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const c
 int srcdist_provider_end_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                                 uint8_t domain, const struct rwf_state *state)
 {
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
     struct omm_status status = { .stream_id = stream_id, .domain = domain, .state = *state };
 
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_status_encode(&enc, &status);
     srcdist_provider_send(core, provider, &enc);
     return MD_OK;
@@ -68,12 +67,7 @@ int srcdist_provider_end_stream(struct srcdist_core *core, uint32_t provider, in
 int srcdist_provider_refuse_stream(struct srcdist_core *core, uint32_t provider,
                                    const struct rwf_msg *msg, uint8_t code, const char *text)
 {
-    const struct rwf_state state = {
-        .stream_state = RWF_STREAM_CLOSED,
-        .data_state = RWF_DATA_SUSPECT,
-        .code = code,
-        .text = rwf_text(text),
-    };
+    const struct rwf_state state = omm_state(RWF_STREAM_CLOSED, RWF_DATA_SUSPECT, code, text);
 
     return srcdist_provider_end_stream(core, provider, msg->stream_id, msg->domain, &state);
 }

@@ -76,11 +76,8 @@ void srcdist_items_become_asked(struct srcdist_core *core, uint32_t service)
 
 void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32_t service)
 {
-    struct rwf_state state = {
-        .stream_state = RWF_STREAM_OPEN,
-        .data_state = RWF_DATA_SUSPECT,
-        .text = rwf_text("The connection to the source was lost"),
-    };
+    struct rwf_state state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
+                                       "The connection to the source was lost");
     bool is_shared = has_items_elsewhere(core, provider, service);
     bool any = false;
 

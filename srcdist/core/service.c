@@ -87,12 +87,10 @@ uint32_t srcdist_service_take(struct srcdist_core *core, struct rwf_bytes name, 
 uint32_t srcdist_service_offerer(const struct srcdist_core *core, uint32_t service)
 {
     for (uint32_t i = 0; i < core->provider_room; i++) {
-        const struct srcdist_provider *p = &core->providers[i];
+        struct srcdist_provider *p = &core->providers[i];
 
-        for (uint32_t k = 0; p->is_used && k < p->offer_count; k++) {
-            if (p->offers[k].service == service)
-                return i;
-        }
+        if (p->is_used && srcdist_provider_offer(p, (uint16_t)service))
+            return i;
     }
     return SRCDIST_NONE;
 }
@@ -201,14 +199,9 @@ static const struct srcdist_provider *describer_of(const struct srcdist_core *co
 
     if (s->describer == SRCDIST_NONE)
         return NULL;
-    const struct srcdist_provider *p = &core->providers[s->describer];
-    if (!p->is_used || p->serial != s->describer_serial)
-        return NULL;
-    for (uint32_t i = 0; i < p->offer_count; i++) {
-        if (p->offers[i].service == service)
-            return p;
-    }
-    return NULL;
+    struct srcdist_provider *p = &core->providers[s->describer];
+    bool is_it = p->is_used && p->serial == s->describer_serial;
+    return is_it && srcdist_provider_offer(p, (uint16_t)service) ? p : NULL;
 }
 
 /* False: the one that described the service goes before this provider. One that can be used goes

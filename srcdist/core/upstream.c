@@ -53,9 +53,8 @@ static void enter_offer(struct srcdist_core *core, struct srcdist_item *it, uint
 static int send_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                       uint8_t domain)
 {
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
 
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_close_encode(&enc, stream_id, domain);
     int err = srcdist_provider_send(core, provider, &enc);
     core->stats.closes_out += err == MD_OK;
@@ -204,7 +203,7 @@ int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t s
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     const struct srcdist_offer *offer = srcdist_provider_offer(p, service);
-    struct rwf_encoder enc;
+    struct rwf_encoder enc = srcdist_encoder(core);
     struct omm_item_request request = {
         .stream_id = stream_id,
         .is_streaming = is_streaming,
@@ -223,7 +222,6 @@ int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t s
     request.key.service_id = offer->provider_id;
     srcdist_request_data_read(message, &request);
     srcdist_uplink_view(core, provider, &request);
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
     omm_item_request_encode(&enc, &request);
     return srcdist_provider_send(core, provider, &enc);
 }
