@@ -71,6 +71,13 @@ static void set_holder(struct p2ps_mount *mount, size_t at, struct p2ps_party *p
     mount->holders[at] = party;
 }
 
+bool p2ps_mount_is_in(const struct p2ps_mount *mount)
+{
+    struct p2ps_client_info client;
+
+    return p2ps_client_info(mount->worker->core, mount->client, &client) && client.is_in;
+}
+
 const char *p2ps_mount_label(const struct p2ps_mount *mount)
 {
     return mount->label ? mount->label : net_stream_peer(mount->stream);
@@ -407,6 +414,19 @@ void p2ps_mount_close(struct p2ps_mount *mount, const char *reason)
     mount->protocol->close(mount, false);
     release(mount);
     p2ps_mount_flush(mount);
+}
+
+void p2ps_mount_send(void *self)
+{
+    p2ps_mount_flush(self);
+}
+
+void p2ps_mount_cut(void *self, const char *reason)
+{
+    struct p2ps_mount *mount = self;
+
+    mount->client = NO_CLIENT;
+    p2ps_mount_close(mount, reason);
 }
 
 void p2ps_mount_leave(struct p2ps_mount *mount, uint64_t until_ns)

@@ -124,7 +124,11 @@ void p2ps_mount_watch(struct p2ps_mount *mount);
 void p2ps_mount_tell(struct p2ps_mount *mount, uint64_t now_ns);
 void p2ps_mount_poll(struct p2ps_mount *mount);
 uint64_t p2ps_mount_deadline(const struct p2ps_mount *mount);
-/* For the user() of a front. */
+/* Its login is open, whether a refresh said so or not. */
+bool p2ps_mount_is_in(const struct p2ps_mount *mount);
+/* For the flush(), the close() and the user() of a front. */
+void p2ps_mount_send(void *mount);
+void p2ps_mount_cut(void *mount, const char *reason);
 void p2ps_mount_user(void *mount, const char *name, struct p2ps_party *user);
 /* For the log: "10.1.0.7:5122", and once it is logged in "10.1.0.7:5122 user=alice". */
 const char *p2ps_mount_label(const struct p2ps_mount *mount);

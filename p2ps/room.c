@@ -13,13 +13,6 @@
 #define TELL_LONGEST 600000000000ull
 #define STALL_NS     1000000000ull /* of our own loop: it is not the clients' */
 
-static bool is_in(const struct p2ps_mount *mount)
-{
-    struct p2ps_client_info client;
-
-    return p2ps_client_info(mount->worker->core, mount->client, &client) && client.is_in;
-}
-
 static uint32_t host_of(const struct p2ps_mount *mount)
 {
     char host[P2PS_HOST_MAX];
@@ -50,9 +43,9 @@ bool p2ps_room_make(struct p2ps_worker *worker, const struct p2ps_protocol *of)
     struct p2ps_mount *worst = NULL;
 
     for (const struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next)
-        counts[host_of(mount)] += !is_in(mount);
+        counts[host_of(mount)] += !p2ps_mount_is_in(mount);
     for (struct p2ps_mount *mount = worker->mounts; mount; mount = mount->next) {
-        if (!is_in(mount) && (!of || is_counted_for(mount, of)) &&
+        if (!p2ps_mount_is_in(mount) && (!of || is_counted_for(mount, of)) &&
             goes_before(mount, worst, counts))
             worst = mount;
     }

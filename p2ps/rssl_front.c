@@ -79,11 +79,6 @@ static int login_refresh(void *self, const struct omm_login_refresh *given)
 
 /* ---- the connection ---- */
 
-static void flush(void *self)
-{
-    p2ps_mount_flush(self);
-}
-
 static bool is_full(const void *self)
 {
     return rssl_outq_depth(outq_of(self)) > 1;
@@ -114,26 +109,18 @@ static const char *queue(const void *self, uint64_t *used, uint64_t *max)
     return "output buffers";
 }
 
-static void close_mount(void *self, const char *reason)
-{
-    struct p2ps_mount *mount = self;
-
-    mount->client = UINT32_MAX;
-    p2ps_mount_close(mount, reason);
-}
-
 const struct p2ps_front p2ps_rssl_front = {
     .name = "rssl",
     .make = p2ps_rwf_make,
     .put = put,
     .login_refresh = login_refresh,
     .message = message,
-    .flush = flush,
+    .flush = p2ps_mount_send,
     .is_full = is_full,
     .fill = fill,
     .queue = queue,
     .has_ceiling = p2ps_mount_has_ceiling,
-    .close = close_mount,
+    .close = p2ps_mount_cut,
     .resume = p2ps_mount_resume,
     .user = p2ps_mount_user,
     .certificate = p2ps_mount_certificate,

@@ -224,18 +224,6 @@ bool p2ps_ws_send_text(struct p2ps_mount *mount, const char *text, size_t length
 
 /* ---- the connection ---- */
 
-bool p2ps_ws_is_in(const struct p2ps_mount *mount)
-{
-    struct p2ps_client_info client;
-
-    return p2ps_client_info(mount->worker->core, mount->client, &client) && client.is_in;
-}
-
-static void flush(void *self)
-{
-    p2ps_mount_flush(self);
-}
-
 static bool is_full(const void *self)
 {
     const struct p2ps_mount *mount = self;
@@ -269,14 +257,6 @@ static const char *queue(const void *self, uint64_t *used, uint64_t *max)
     return why;
 }
 
-static void close_mount(void *self, const char *reason)
-{
-    struct p2ps_mount *mount = self;
-
-    mount->client = UINT32_MAX;
-    p2ps_mount_close(mount, reason);
-}
-
 static const struct p2ps_front front = {
     .name = "websocket",
     .tells_each_stream = true,
@@ -285,12 +265,12 @@ static const struct p2ps_front front = {
     .put = put,
     .login_refresh = login_refresh,
     .message = message,
-    .flush = flush,
+    .flush = p2ps_mount_send,
     .is_full = is_full,
     .fill = fill,
     .queue = queue,
     .has_ceiling = p2ps_mount_has_ceiling,
-    .close = close_mount,
+    .close = p2ps_mount_cut,
     .resume = p2ps_mount_resume,
     .user = p2ps_mount_user,
     .certificate = p2ps_mount_certificate,

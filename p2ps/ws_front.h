@@ -49,8 +49,6 @@ void p2ps_ws_destroy(struct p2ps_ws *ws); /* NULL is allowed */
 /* ---- between the files of ws ---- */
 
 struct json_write_context p2ps_ws_context(const struct p2ps_ws *ws);
-/* True: its login is open, whether a refresh said so or not. */
-bool p2ps_ws_is_in(const struct p2ps_mount *mount);
 /* A whole message as JSON; false: no room. */
 bool p2ps_ws_send_text(struct p2ps_mount *mount, const char *text, size_t length);
 int p2ps_ws_send_status(struct p2ps_mount *mount, int32_t stream_id, uint8_t domain,

@@ -209,7 +209,7 @@ static void tick(struct p2ps_mount *mount, uint64_t now_ns)
         return;
     }
     /* Before its login it is the core that ends it, after loginTimeout. */
-    if (!ws_is_open(ws->conn) || mount->is_closing || mount->held || !p2ps_ws_is_in(mount))
+    if (!ws_is_open(ws->conn) || mount->is_closing || mount->held || !p2ps_mount_is_in(mount))
         return;
     if (now_ns >= silence_ends(mount)) {
         p2ps_mount_close(mount, "no sign of life (wsPingTimeout)");
@@ -227,7 +227,7 @@ static uint64_t deadline(const struct p2ps_mount *mount)
 
     if (mount->is_choked)
         return choke_ends(mount);
-    if (!ws_is_open(mount->ws->conn) || !p2ps_ws_is_in(mount))
+    if (!ws_is_open(mount->ws->conn) || !p2ps_mount_is_in(mount))
         return result;
     result = silence_ends(mount);
     return ping_due(mount) < result ? ping_due(mount) : result;

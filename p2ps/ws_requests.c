@@ -81,7 +81,7 @@ static void login(const struct asked *a)
         request.application_id = rwf_text("256");
     request.disable_data_conversion = false;
     request.marketfeed_data = false;
-    if (!p2ps_ws_is_in(a->mount))
+    if (!p2ps_mount_is_in(a->mount))
         a->mount->ws->login_stream = a->msg.stream_id;
     p2ps_client_login(a->core, a->now_ns, a->mount->client, &request);
 }
@@ -146,7 +146,7 @@ static bool batch(struct asked *a, struct p2ps_ws_waiting *at)
     size_t count = a->read->count;
     size_t failed = 0;
 
-    if (!p2ps_ws_is_in(a->mount) || first <= 0 || (size_t)(INT32_MAX - first) < count) {
+    if (!p2ps_mount_is_in(a->mount) || first <= 0 || (size_t)(INT32_MAX - first) < count) {
         p2ps_client_bad_request(a->core, a->mount->client, first, a->msg.domain,
                                 "A batch needs a login and positive stream ids");
         return true;
@@ -178,7 +178,7 @@ static bool closes(struct asked *a, struct p2ps_ws_waiting *at)
     a->msg.domain = RWF_DOMAIN_MARKET_PRICE;
     if (count == 0)
         return true;
-    if (!p2ps_ws_is_in(a->mount)) {
+    if (!p2ps_mount_is_in(a->mount)) {
         p2ps_client_bad_request(a->core, a->mount->client, (int32_t)json_reader_id(reader, 0),
                                 a->msg.domain, "A batch needs a login");
         return true;
@@ -209,7 +209,7 @@ static void post(struct asked *a)
 
 static void close_stream(struct asked *a)
 {
-    bool is_login = p2ps_ws_is_in(a->mount) && a->msg.stream_id == a->mount->ws->login_stream;
+    bool is_login = p2ps_mount_is_in(a->mount) && a->msg.stream_id == a->mount->ws->login_stream;
 
     p2ps_client_close(a->core, a->now_ns, a->mount->client, a->msg.stream_id);
     if (is_login)

@@ -38,13 +38,8 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
     struct rrmp_source_item info;
     struct rwf_encoder enc = srcdist_encoder(core);
     struct omm_status status = {
-        .state = {
-            .stream_state =
-                scope == RRMP_REFUSE_LATER ? RWF_STREAM_OPEN : RWF_STREAM_CLOSED,
-            .data_state = RWF_DATA_SUSPECT,
-            .code = code,
-            .text = rwf_text(text),
-        },
+        .state = omm_state(scope == RRMP_REFUSE_LATER ? RWF_STREAM_OPEN : RWF_STREAM_CLOSED,
+                           RWF_DATA_SUSPECT, code, text),
     };
     struct rrmp_ending ending = {
         .state = rwf_state_byte(status.state.stream_state, RWF_DATA_SUSPECT),

@@ -52,12 +52,10 @@ static bool make_status(struct srcdist_core *core, uint32_t target, const struct
     const struct omm_status status = {
         .stream_id = msg->stream_id,
         .domain = msg->domain,
-        .state = {
-            .stream_state = is_ask ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_OPEN,
-            .data_state = RWF_DATA_SUSPECT,
-            .text = rwf_text("A Marketfeed record of this item cannot be read: values may be "
-                             "missing until its next image"),
-        },
+        .state = omm_state(is_ask ? RWF_STREAM_CLOSED_RECOVER : RWF_STREAM_OPEN, RWF_DATA_SUSPECT,
+                           RWF_CODE_NONE,
+                           "A Marketfeed record of this item cannot be read: values may be "
+                           "missing until its next image"),
     };
     struct rwf_encoder enc;
 

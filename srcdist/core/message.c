@@ -255,7 +255,7 @@ static int administrative(struct srcdist_core *core, uint32_t provider, struct r
         return MD_ERR_MALFORMED;
     }
     if (msg.msg_class == RWF_CLASS_ACK) {
-        srcdist_post_ack(core, provider, &msg, bytes);
+        srcdist_post_ack(core, provider, &msg);
         return MD_OK;
     }
     if (msg.domain == RWF_DOMAIN_LOGIN)

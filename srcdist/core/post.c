@@ -11,11 +11,23 @@
 
 #define POST_NS 15000000000ull
 
+static void send_ack(struct srcdist_core *core, const struct rrmp_reply *reply,
+                     const struct rwf_encoder *enc)
+{
+    struct rwf_bytes bytes = rwf_encoder_bytes(enc);
+    uint8_t *room;
+
+    if (rwf_encoder_error(enc) != RWF_OK ||
+        rrmp_source_ack_begin(core->source, reply, bytes.length, &room) != MD_OK)
+        return;
+    memcpy(room, bytes.data, bytes.length);
+    rrmp_source_publish_commit(core->source, bytes.length);
+}
+
 static void nak(struct srcdist_core *core, const struct rrmp_reply *reply,
                 const struct rwf_msg *post, uint8_t code, const char *text)
 {
     struct rwf_encoder enc = srcdist_encoder(core);
-    uint8_t *room;
     struct omm_ack ack = {
         .domain = post->domain,
         .ack_id = post->post_id,
@@ -25,13 +37,8 @@ static void nak(struct srcdist_core *core, const struct rrmp_reply *reply,
         .text = rwf_text(text),
     };
 
-    if (omm_ack_encode(&enc, &ack) != RWF_OK)
-        return;
-    struct rwf_bytes bytes = rwf_encoder_bytes(&enc);
-    if (rrmp_source_ack_begin(core->source, reply, bytes.length, &room) != MD_OK)
-        return;
-    memcpy(room, bytes.data, bytes.length);
-    rrmp_source_publish_commit(core->source, bytes.length);
+    omm_ack_encode(&enc, &ack);
+    send_ack(core, reply, &enc);
 }
 
 static uint32_t take_post(struct srcdist_core *core)
@@ -128,15 +135,12 @@ void srcdist_post_event(struct srcdist_core *core, const struct rrmp_source_even
     };
 }
 
-void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg,
-                      struct rwf_bytes bytes)
+void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct rwf_msg *msg)
 {
     uint32_t slot = msg->ack_id - 1;
     struct rwf_msg ack = *msg;
     struct rwf_encoder enc = srcdist_encoder(core);
-    uint8_t *room;
 
-    (void)bytes;
     core->stats.acks_in++;
     if (slot >= core->post_room || !core->posts[slot].is_used ||
         core->posts[slot].provider != provider)
@@ -146,11 +150,7 @@ void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct
     ack.key.flags &= (uint16_t)~RWF_KEY_HAS_SERVICE_ID;
     if (rwf_msg_encode(&enc, &ack) != RWF_OK)
         return;
-    struct rwf_bytes out = rwf_encoder_bytes(&enc);
-    if (rrmp_source_ack_begin(core->source, &core->posts[slot].reply, out.length, &room) == MD_OK) {
-        memcpy(room, out.data, out.length);
-        rrmp_source_publish_commit(core->source, out.length);
-    }
+    send_ack(core, &core->posts[slot].reply, &enc);
     give_post(core, slot);
 }
 
@@ -181,18 +181,15 @@ void srcdist_posts_tick(struct srcdist_core *core)
 void srcdist_generic_event(struct srcdist_core *core, const struct rrmp_source_event *event)
 {
     struct srcdist_item *it = srcdist_item_at(core, event->item);
-    struct rwf_splice splice = { .ops = RWF_SPLICE_STREAM_ID | RWF_SPLICE_SERVICE_ID };
+    struct rwf_splice splice = { .ops = RWF_SPLICE_STREAM_ID }; /* a key has no service id */
     size_t length;
 
     if (!it || it->provider == SRCDIST_NONE || it->stream_id == 0)
         return;
     struct srcdist_provider *p = srcdist_provider_at(core, it->provider);
-    const struct srcdist_offer *offer = srcdist_provider_offer(p, it->service);
-    if (!offer)
+    if (!srcdist_provider_offer(p, it->service))
         return;
     splice.stream_id = it->stream_id;
-    splice.service_id = offer->provider_id;
-    splice.ops = RWF_SPLICE_STREAM_ID; /* a key without service id stays so */
     if (rwf_splice(rwf_bytes(event->message.bytes, event->message.length), &splice, core->part,
                    core->part_size, &length) == RWF_OK)
         p->link->send(p->self, rwf_bytes(core->part, length));

@@ -11,22 +11,14 @@
 #include "service.h"
 #include "upstream.h"
 
-static bool has_items_elsewhere(const struct srcdist_core *core, uint32_t provider,
-                                uint32_t service)
+/* Open items of the service at this provider, or else at others. */
+static bool has_items(const struct srcdist_core *core, uint32_t service, uint32_t provider,
+                      bool is_there)
 {
     for (uint32_t i = 0; i < core->item_room; i++) {
         const struct srcdist_item *it = &core->items[i];
-        if (it->state == SRCDIST_ITEM_OPEN && it->service == service && it->provider != provider)
-            return true;
-    }
-    return false;
-}
-
-static bool has_items(const struct srcdist_core *core, uint32_t provider, uint32_t service)
-{
-    for (uint32_t i = 0; i < core->item_room; i++) {
-        const struct srcdist_item *it = &core->items[i];
-        if (it->state == SRCDIST_ITEM_OPEN && it->service == service && it->provider == provider)
+        if (it->state == SRCDIST_ITEM_OPEN && it->service == service &&
+            (it->provider == provider) == is_there)
             return true;
     }
     return false;
@@ -66,6 +58,15 @@ static bool end_unwanted(struct srcdist_core *core, uint32_t item)
     return true;
 }
 
+/* Its consumers know that it is suspect; a publisher has republish_ns to bring it again. */
+static void await(struct srcdist_core *core, struct srcdist_item *it)
+{
+    it->suspect_sent = true;
+    it->must_republish = core->services[it->service].is_broadcast;
+    it->due_ns = core->now_ns + core->config.republish_ns;
+    srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
+}
+
 void srcdist_items_become_asked(struct srcdist_core *core, uint32_t service)
 {
     for (uint32_t i = 0; i < core->item_room; i++) {
@@ -78,7 +79,7 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
 {
     struct rwf_state state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE,
                                        "The connection to the source was lost");
-    bool is_shared = has_items_elsewhere(core, provider, service);
+    bool is_shared = has_items(core, service, provider, false);
     bool any = false;
 
     srcdist_rates_flush(core); /* updates before the status are not said behind it */
@@ -94,16 +95,12 @@ void srcdist_items_orphaned(struct srcdist_core *core, uint32_t provider, uint32
             srcdist_item_end_private(core, i);
             continue;
         }
-        srcdist_item_detach(core, i, core->providers[provider].must_go ? false : true);
+        srcdist_item_detach(core, i, !core->providers[provider].must_go);
         srcdist_delay_state(core, i, RWF_DATA_SUSPECT, RWF_CODE_NONE,
                             "The connection to the source was lost");
         if (core->services[service].is_broadcast && end_unwanted(core, i))
             continue;
-        it->suspect_sent = true;
-        it->must_republish = core->services[service].is_broadcast;
-        it->due_ns = core->now_ns + core->config.republish_ns;
-        srcdist_item_set_state(
-            core, it, SRCDIST_ITEM_WAITING); /* a place in that provider's queue is passed over */
+        await(core, it); /* a place in that provider's queue is passed over */
     }
     if (any && is_shared)
         tell_groups(core, provider, service, &state);
@@ -116,9 +113,9 @@ void srcdist_items_tell_end(struct srcdist_core *core, uint32_t provider, uint32
                             const struct rwf_state *state)
 {
     srcdist_rates_flush(core); /* as above */
-    if (!has_items_elsewhere(core, provider, service))
+    if (!has_items(core, service, provider, false))
         srcdist_service_status(core, service, state, true);
-    else if (has_items(core, provider, service))
+    else if (has_items(core, service, provider, true))
         tell_groups(core, provider, service, state);
 }
 
@@ -136,10 +133,7 @@ void srcdist_item_cut(struct srcdist_core *core, uint32_t item)
         cache_image_set_state(it->image, RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE);
     srcdist_delay_state(core, item, RWF_DATA_SUSPECT, RWF_CODE_NONE,
                         "The source has ended its streams");
-    it->suspect_sent = true;
-    it->must_republish = core->services[it->service].is_broadcast;
-    it->due_ns = core->now_ns + core->config.republish_ns;
-    srcdist_item_set_state(core, it, SRCDIST_ITEM_WAITING);
+    await(core, it);
 }
 
 void srcdist_items_cut(struct srcdist_core *core, uint32_t provider, uint32_t service)
