@@ -3,6 +3,7 @@
 #ifndef MD_SLOTS_H
 #define MD_SLOTS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -36,6 +37,10 @@ uint32_t md_slots_take(struct md_slots *slots);
 void md_slots_give(struct md_slots *slots, uint32_t number);
 /* Most bytes it can ever hold. */
 size_t md_slots_memory_max(const struct md_slots *slots);
+
+/* Makes room at `at` in an array of numbers of slots, MD_NIL where there is none yet. It grows by
+ * an eighth. False: no memory, nothing has changed. */
+bool md_slots_map_grow(uint32_t **map, uint32_t *room, uint32_t at);
 
 /* The object; the number must have been taken. */
 static inline void *md_slots_at(const struct md_slots *slots, uint32_t number)

@@ -130,25 +130,6 @@ static void drop_room(struct p2ps_core *core, struct place *place)
 
 /* ---- the places of an item ---- */
 
-/* False: no memory. */
-static bool make_room(struct p2ps_pacing *pacing, uint32_t item)
-{
-    uint32_t room = pacing->of_room ? pacing->of_room : 1024;
-
-    if (item < pacing->of_room)
-        return true;
-    while (room <= item)
-        room += room / 8;
-    uint32_t *of = realloc(pacing->of, room * sizeof(*of));
-    if (!of)
-        return false;
-    for (uint32_t i = pacing->of_room; i < room; i++)
-        of[i] = MD_NIL;
-    pacing->of = of;
-    pacing->of_room = room;
-    return true;
-}
-
 static struct place *find(const struct p2ps_core *core, uint32_t item, uint8_t pace)
 {
     struct place *place = p2ps_place_at(core->pacing, p2ps_place_first(core, item));
@@ -165,7 +146,9 @@ struct place *p2ps_place_of(struct p2ps_core *core, uint32_t item, uint8_t pace)
 
     if (place)
         return place;
-    uint32_t number = make_room(pacing, item) ? md_slots_take(&pacing->slots) : MD_NIL;
+    uint32_t number = md_slots_map_grow(&pacing->of, &pacing->of_room, item)
+                          ? md_slots_take(&pacing->slots)
+                          : MD_NIL;
     if (number == MD_NIL)
         return NULL;
     place = p2ps_place_at(pacing, number);

@@ -2,7 +2,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "base/slots.h"
 
-#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -92,4 +91,22 @@ size_t md_slots_memory_max(const struct md_slots *slots)
     size_t chunks = chunk_count(slots->limit);
 
     return chunks * (sizeof(*slots->chunks) + MD_SLOTS_CHUNK * slots->object_size);
+}
+
+bool md_slots_map_grow(uint32_t **map, uint32_t *room, uint32_t at)
+{
+    uint32_t more = *room ? *room : MD_SLOTS_CHUNK;
+
+    if (at < *room)
+        return true;
+    while (more <= at)
+        more += more / 8;
+    uint32_t *grown = realloc(*map, more * sizeof(*grown));
+    if (!grown)
+        return false;
+    for (uint32_t i = *room; i < more; i++)
+        grown[i] = MD_NIL;
+    *map = grown;
+    *room = more;
+    return true;
 }

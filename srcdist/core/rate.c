@@ -125,25 +125,6 @@ void srcdist_rates_destroy(struct srcdist_core *core)
 
 /* ---- what holds for an item ---- */
 
-/* False: no memory. */
-static bool make_room(struct srcdist_rates *rates, uint32_t item)
-{
-    uint32_t room = rates->of_room ? rates->of_room : 1024;
-
-    if (item < rates->of_room)
-        return true;
-    while (room <= item)
-        room += room / 8;
-    uint32_t *of = realloc(rates->of, room * sizeof(*of));
-    if (!of)
-        return false;
-    for (uint32_t i = rates->of_room; i < room; i++)
-        of[i] = MD_NIL;
-    rates->of = of;
-    rates->of_room = room;
-    return true;
-}
-
 static struct rates_choice choice_of(struct srcdist_core *core, uint32_t service,
                                      struct rrmp_view key_bytes)
 {
@@ -168,7 +149,9 @@ static bool is_any(const struct rates_choice *choice)
 static struct srcdist_rate *make_rate(struct srcdist_core *core, uint32_t item)
 {
     struct srcdist_rates *rates = core->rates;
-    uint32_t number = make_room(rates, item) ? md_slots_take(&rates->slots) : MD_NIL;
+    uint32_t number = md_slots_map_grow(&rates->of, &rates->of_room, item)
+                          ? md_slots_take(&rates->slots)
+                          : MD_NIL;
 
     if (number == MD_NIL)
         return NULL;

@@ -60,29 +60,11 @@ static struct srcdist_replay *create(void)
     return NULL;
 }
 
-static bool make_room(struct srcdist_replay *replay, uint32_t item)
-{
-    uint32_t room = replay->of_room ? replay->of_room : 1024;
-
-    if (item < replay->of_room)
-        return true;
-    while (room <= item)
-        room += room / 8;
-    uint32_t *of = realloc(replay->of, room * sizeof(*of));
-    if (!of)
-        return false;
-    for (uint32_t i = replay->of_room; i < room; i++)
-        of[i] = MD_NIL;
-    replay->of = of;
-    replay->of_room = room;
-    return true;
-}
-
 static void follow(struct srcdist_core *core, uint32_t item)
 {
     if (!core->replay)
         core->replay = create();
-    if (!core->replay || !make_room(core->replay, item))
+    if (!core->replay || !md_slots_map_grow(&core->replay->of, &core->replay->of_room, item))
         return;
     uint32_t number = md_slots_take(&core->replay->followed);
     if (number == MD_NIL)
