@@ -46,6 +46,25 @@ static void a_slot_is_zeroed_stays_in_place_and_is_used_again(void **state)
     md_slots_fini(&slots);
 }
 
+static void a_map_of_slots_grows_and_keeps_its_numbers(void **state)
+{
+    uint32_t *map = NULL, room = 0;
+
+    (void)state;
+    assert_true(md_slots_map_grow(&map, &room, 3));
+    for (uint32_t i = 0; i < room; i++)
+        assert_int_equal(map[i], MD_NIL);
+    map[3] = 77;
+    uint32_t before = room;
+    assert_true(md_slots_map_grow(&map, &room, 3) && room == before);
+    assert_true(md_slots_map_grow(&map, &room, before) && room > before);
+    assert_int_equal(map[3], 77);
+    assert_int_equal(map[before], MD_NIL);
+    assert_true(md_slots_map_grow(&map, &room, 100000) && room > 100000);
+    assert_true(map[3] == 77 && map[100000] == MD_NIL);
+    free(map);
+}
+
 static void reserved_slots_can_be_had_and_no_more_than_the_limit(void **state)
 {
     struct md_slots slots;
@@ -180,6 +199,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_slot_is_zeroed_stays_in_place_and_is_used_again),
+        cmocka_unit_test(a_map_of_slots_grows_and_keeps_its_numbers),
         cmocka_unit_test(reserved_slots_can_be_had_and_no_more_than_the_limit),
         cmocka_unit_test(strings_of_every_length_keep_their_bytes),
         cmocka_unit_test(a_map_agrees_with_an_array_under_random_use),
