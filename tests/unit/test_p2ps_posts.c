@@ -1,6 +1,7 @@
 /* test_p2ps_posts.c - posts and private streams; a backbone without room. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
+#include "p2ps/core/status.h"
 
 static int setup(void **state)
 {
@@ -55,6 +56,34 @@ static void posts_are_acknowledged_by_the_provider(void **state)
     assert_string_equal(pair_heard(c, 5), "IAN");
     assert_int_equal(pair_stream(c, 5)->code, RWF_NAK_ACCESS_DENIED);
     assert_int_equal(pair->provider.posts, 3);
+}
+
+static int keep_length(void *self, struct rwf_bytes bytes)
+{
+    struct rwf_msg msg;
+
+    assert_int_equal(rwf_msg_decode(bytes, &msg), RWF_OK);
+    *(size_t *)self = msg.state.text.length;
+    return MD_OK;
+}
+
+/* A provider's words are as long as it likes: they cut nobody. */
+static void a_state_may_have_a_long_text(void **state)
+{
+    static const struct p2ps_front front = { .message = keep_length };
+    static char text[30000];
+    size_t length = 0;
+    const struct p2ps_client c = { .front = &front, .self = &length };
+
+    (void)state;
+    memset(text, 'x', sizeof(text) - 1);
+    const struct omm_status status = {
+        .stream_id = 5,
+        .domain = 6,
+        .state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, text),
+    };
+    assert_int_equal(p2ps_tell_status(&c, &status), MD_OK);
+    assert_int_equal(length, sizeof(text) - 1);
 }
 
 static void a_post_that_the_rules_deny_reaches_no_source(void **state)
@@ -337,6 +366,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_flood_of_posts_leaves_room_for_those_of_others,
                                         setup_few_posts, pair_teardown),
         TEST(posts_are_acknowledged_by_the_provider),
+        TEST(a_state_may_have_a_long_text),
         TEST(a_post_that_the_rules_deny_reaches_no_source),
         TEST(a_post_that_names_another_item_is_judged_by_that_name_too),
         TEST(a_post_on_a_stream_without_a_verdict_reaches_no_source),
