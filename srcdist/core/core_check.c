@@ -6,11 +6,12 @@
 #include "service.h"
 
 /*
- *   items      what each may have in its state; each that is open or opening has a stream that
- * leads to it, and the engine knows it providers  requests under way, items within an OpenLimit,
- * groups and queues are counted right streams    each leads to an item, a snapshot or a dictionary
- * that has just this stream services   active items are counted right; what is kept of a provider
- * has that provider free lists each snapshot and each post is used or free, once
+ *   items       what each may have in its state; each that is open or opening has a stream that
+ *               leads to it, and the engine knows it
+ *   providers   requests under way, items within an OpenLimit, groups and queues are counted right
+ *   streams     each leads to an item, a snapshot or a dictionary that has just this stream
+ *   services    active items are counted right; what is kept of a provider has that provider
+ *   free lists  each snapshot and each post is used or free, once
  */
 struct tally {
     uint32_t items;
