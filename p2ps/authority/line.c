@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "base/text.h"
+#include "base/utf8.h"
 
 /* ---- reading ---- */
 
@@ -54,21 +55,6 @@ static int32_t read_hex(struct reading *r)
     return value;
 }
 
-static char *put_utf8(char *out, uint32_t c)
-{
-    if (c < 0x80) {
-        *out++ = (char)c;
-        return out;
-    }
-    unsigned more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
-    static const uint8_t first[] = { 0, 0xC0, 0xE0, 0xF0 };
-
-    *out++ = (char)(first[more] | c >> 6 * more);
-    while (more-- > 0)
-        *out++ = (char)(0x80 | (c >> 6 * more & 0x3F));
-    return out;
-}
-
 /* Behind `\u`. False: no digits, or half a pair, which has no character of its own. */
 static bool read_unicode(struct reading *r, char **out)
 {
@@ -85,7 +71,7 @@ static bool read_unicode(struct reading *r, char **out)
     } else if (c < 0 || (c >= 0xDC00 && c < 0xE000)) {
         return false;
     }
-    *out = put_utf8(*out, (uint32_t)c);
+    *out = (char *)md_utf8_put((uint8_t *)*out, (uint32_t)c);
     return true;
 }
 
@@ -152,28 +138,10 @@ bool authority_has_control(struct entitle_view text)
     return !md_text_is_plain(text.data, text.length); /* of a line, which is UTF-8 */
 }
 
-/* 0: it is no UTF-8. */
-static size_t utf8_length(const uint8_t *p, size_t left)
-{
-    static const uint32_t least[] = { 0, 0, 0x80, 0x800, 0x10000 };
-    size_t length = *p < 0xC2 ? 0 : *p < 0xE0 ? 2 : *p < 0xF0 ? 3 : *p < 0xF5 ? 4 : 0;
-    uint32_t c = length ? *p & (0x7Fu >> length) : 0;
-
-    if (length == 0 || length > left)
-        return 0;
-    for (size_t i = 1; i < length; i++) {
-        if ((p[i] & 0xC0) != 0x80)
-            return 0;
-        c = c << 6 | (p[i] & 0x3Fu);
-    }
-    return c >= least[length] && c < 0x110000 && (c < 0xD800 || c >= 0xE000) ? length : 0;
-}
-
 static bool is_utf8(const char *bytes, size_t length)
 {
     for (size_t i = 0; i < length;) {
-        uint8_t c = (uint8_t)bytes[i];
-        size_t many = c < 0x80 ? 1 : utf8_length((const uint8_t *)bytes + i, length - i);
+        size_t many = md_utf8_length((const uint8_t *)bytes + i, length - i);
 
         if (many == 0)
             return false;
@@ -381,7 +349,7 @@ void authority_out_text(struct authority_out *out, const char *name, struct enti
     put_word(out, "\"");
     for (size_t i = 0; i < value.length;) {
         uint8_t c = bytes[i];
-        size_t many = c < 0x80 ? 1 : utf8_length(bytes + i, value.length - i);
+        size_t many = md_utf8_length(bytes + i, value.length - i);
         char escape[8];
 
         if (many == 0) { /* two names must not become one */

@@ -189,7 +189,7 @@ static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check,
     return rc;
 }
 
-/* What holds other containers, by its type less that of a field list. */
+/* Containers of containers, by their type less that of a field list. */
 static int (*const nesting[])(struct rwf_bytes bytes, const struct rwf_check *check,
                               const struct rwf_sets *sets, unsigned depth) = {
     [RWF_TYPE_FIELD_LIST - RWF_TYPE_FIELD_LIST] = check_field_list,

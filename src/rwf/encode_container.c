@@ -172,7 +172,7 @@ static int finish_entry(struct rwf_encoder *enc, enum level_kind kind)
     return level->has_length ? encoder_close_length16(enc, level->length_at) : RWF_OK;
 }
 
-/* What `place` has is a whole entry. */
+/* The entry at `place` is whole. */
 static int end_entry(struct rwf_encoder *enc, const struct place *place)
 {
     if (encoder_written(enc, &place->wr) < 0)

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/utf8.h"
 
 /* Colours as terminals have had them since ECMA-48. */
 #define COLOUR_NODE  "\033[1m"
@@ -30,26 +31,15 @@ static void indent(const struct out *out)
     fprintf(out->file, "%*s", (int)(2 * depth), "");
 }
 
-static bool is_utf8_tail(const uint8_t *p, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if ((p[i] & 0xc0) != 0x80)
-            return false;
-    return true;
-}
-
 /* The length of a character that may be printed as it is: printable, and whole UTF-8. */
 static size_t character(const uint8_t *p, size_t left)
 {
-    if (p[0] >= 0x20 && p[0] < 0x7f)
-        return 1;
-    if (left >= 2 && p[0] >= 0xc2 && p[0] <= 0xdf && is_utf8_tail(p + 1, 1))
-        return p[0] == 0xc2 && p[1] < 0xa0 ? 0 : 2; /* C1 controls speak to terminals too */
-    if (left >= 3 && p[0] >= 0xe0 && p[0] <= 0xef && is_utf8_tail(p + 1, 2))
-        return (p[0] == 0xe0 && p[1] < 0xa0) || (p[0] == 0xed && p[1] > 0x9f) ? 0 : 3;
-    if (left >= 4 && p[0] >= 0xf0 && p[0] <= 0xf4 && is_utf8_tail(p + 1, 3))
-        return (p[0] == 0xf0 && p[1] < 0x90) || (p[0] == 0xf4 && p[1] > 0x8f) ? 0 : 4;
-    return 0;
+    size_t length = md_utf8_length(p, left);
+
+    if (length == 1)
+        return p[0] >= 0x20 && p[0] < 0x7f;
+    /* C1 controls speak to terminals too. */
+    return length == 2 && p[0] == 0xc2 && p[1] < 0xa0 ? 0 : length;
 }
 
 static void put_special(const struct out *out, uint8_t c)
