@@ -147,11 +147,12 @@ static void take_policy(struct p2ps_audit *audit, const struct md_conf_object *o
 
 static void say(const struct p2ps *p2ps, enum entitle_record_kind kind, const char *was)
 {
+    const char *why = kind == ENTITLE_RECORD_START ? p2ps->daemon.identity : "";
     const struct entitle_record record = {
         .kind = kind,
         .level = ENTITLE_LEVEL_LOGINS,
         .text = {
-            [ENTITLE_TEXT_WHY] = entitle_text(kind == ENTITLE_RECORD_START ? p2ps->daemon.identity : ""),
+            [ENTITLE_TEXT_WHY] = entitle_text(why),
             [ENTITLE_TEXT_FILE] = entitle_text(md_conf_string(&p2ps->daemon.object, "accessFile")),
             [ENTITLE_TEXT_WAS] = entitle_text(was),
             [ENTITLE_TEXT_NOW] = entitle_text(p2ps_access_sum(p2ps->access)),

@@ -277,6 +277,16 @@ int p2ps_load_tokens(struct p2ps *p2ps)
     return MD_OK;
 }
 
+static void commit_tokens(void *fresh)
+{
+    p2ps_tokens_commit(fresh);
+}
+
+static void discard_tokens(void *fresh)
+{
+    p2ps_tokens_discard(fresh);
+}
+
 static void prepare_tokens(struct p2ps *p2ps, struct daemon_reload *reload)
 {
     struct p2ps_tokens_fresh *fresh;
@@ -285,8 +295,8 @@ static void prepare_tokens(struct p2ps *p2ps, struct daemon_reload *reload)
     if (p2ps_tokens_read(p2ps->tokens, &reload->object, why, sizeof(why), &fresh) != MD_OK)
         daemon_reload_refuse(reload, "%s", why);
     else
-        daemon_reload_add(
-            reload, &(struct daemon_reload_step){ p2ps_tokens_commit, p2ps_tokens_discard, fresh });
+        daemon_reload_add(reload,
+                          &(struct daemon_reload_step){ commit_tokens, discard_tokens, fresh });
 }
 
 /* ---- the audit trail ---- */

@@ -209,10 +209,8 @@ int p2ps_tokens_read(struct p2ps_tokens *tokens, const struct md_conf_object *ob
     return MD_OK;
 }
 
-void p2ps_tokens_commit(void *read)
+void p2ps_tokens_commit(struct p2ps_tokens_fresh *fresh)
 {
-    struct p2ps_tokens_fresh *fresh = read;
-
     pthread_mutex_lock(&fresh->tokens->lock);
     fresh->tokens->reissue_percent = fresh->reissue_percent;
     pthread_mutex_unlock(&fresh->tokens->lock);
@@ -220,10 +218,8 @@ void p2ps_tokens_commit(void *read)
     free(fresh);
 }
 
-void p2ps_tokens_discard(void *read)
+void p2ps_tokens_discard(struct p2ps_tokens_fresh *fresh)
 {
-    struct p2ps_tokens_fresh *fresh = read;
-
     free_set(fresh->set);
     free(fresh);
 }

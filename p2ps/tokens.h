@@ -19,9 +19,9 @@ void p2ps_tokens_destroy(struct p2ps_tokens *tokens); /* NULL is allowed */
  * file or the parameter. */
 int p2ps_tokens_read(struct p2ps_tokens *tokens, const struct md_conf_object *object, char *why,
                      size_t size, struct p2ps_tokens_fresh **out);
-/* `read`: what p2ps_tokens_read() gave. */
-void p2ps_tokens_commit(void *read);
-void p2ps_tokens_discard(void *read);
+/* `fresh`: what p2ps_tokens_read() gave. */
+void p2ps_tokens_commit(struct p2ps_tokens_fresh *fresh);
+void p2ps_tokens_discard(struct p2ps_tokens_fresh *fresh);
 /* Once a second at most: reads the file again if its time or its size is another one. */
 void p2ps_tokens_look(struct p2ps_tokens *tokens, uint64_t now_ns);
 

@@ -6,8 +6,8 @@
 #include <stddef.h>
 
 /*
- * All bytes of a file, from malloc(); NULL with errno set, also when only a part could be read. Of
- * a file longer than `max` there are more than that, but not all.
+ * All bytes of a file, from malloc(); NULL with errno set, also when only a part could be read. A
+ * file of more than `max` bytes is EFBIG.
  */
 char *md_file_read(int fd, size_t max, size_t *length);
 char *md_file_load(const char *path, size_t max, size_t *length);

@@ -434,14 +434,13 @@ static struct rwf_bytes group_id(uint8_t bytes[4], uint16_t instance, uint16_t g
     return rwf_bytes(bytes, 4);
 }
 
-static int send_group(const struct p2ps_client *c, uint16_t service_id,
+static int send_group(struct p2ps_core *core, const struct p2ps_client *c, uint16_t service_id,
                       const struct omm_group *change)
 {
     const struct omm_directory_head head = { .stream_id = c->directory_stream, .is_update = true };
-    uint8_t bytes[P2PS_TOLD_MAX];
     struct rwf_encoder enc;
 
-    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    p2ps_encoder(core, &enc);
     omm_directory_encode_start(&enc, &head);
     omm_directory_encode_group(&enc, service_id, change);
     omm_directory_encode_finish(&enc);
@@ -457,7 +456,7 @@ static void tell_group(struct p2ps_core *core, uint16_t index, const struct omm_
 
         if (!sees_service(c, core->services[index].id) || !(c->directory_filter & OMM_FILTER_GROUP))
             continue;
-        if (send_group(c, core->services[index].id, change) != MD_OK)
+        if (send_group(core, c, core->services[index].id, change) != MD_OK)
             p2ps_client_doom(core, i);
         p2ps_client_touch(core, i);
     }

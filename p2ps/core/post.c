@@ -21,10 +21,9 @@ static const struct rwf_qos any_qos = {
 
 static void answer(struct p2ps_core *core, uint32_t client, const struct omm_ack *ack)
 {
-    uint8_t bytes[P2PS_TOLD_MAX];
     struct rwf_encoder enc;
 
-    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    p2ps_encoder(core, &enc);
     omm_ack_encode(&enc, ack);
     if (p2ps_tell(p2ps_client_at(core, client), &enc) != MD_OK) {
         p2ps_client_doom(core, client);

@@ -25,6 +25,7 @@
 #define P2PS_TEXT_MAX          128
 #define P2PS_SPELL_MAX         65536 /* longer updates are merged as they came */
 #define P2PS_ID_MAX            80
+#define P2PS_TOLD_MAX          70000 /* a status or an answer, with a text of any length */
 
 enum p2ps_watch_state {
     P2PS_WATCH_ASKS,    /* the authority has not answered yet */
@@ -446,6 +447,7 @@ struct p2ps_core {
     bool tells_unreadable;     /* and clients are told so now */
     struct rwf_key record_key; /* of the present record, once a form asked for it */
     struct rwf_qos record_qos;
+    uint8_t told[P2PS_TOLD_MAX];              /* see p2ps_encoder() */
     struct omm_service *directory_scratch;    /* as many as there may be services */
     int16_t view_fields[OMM_VIEW_FIELDS_MAX]; /* of the request being read */
     struct p2ps_parties *parties;

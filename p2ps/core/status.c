@@ -12,12 +12,14 @@ int p2ps_tell(const struct p2ps_client *c, const struct rwf_encoder *enc)
                                             : MD_ERR_FULL;
 }
 
-int p2ps_tell_status(const struct p2ps_client *c, const struct omm_status *status)
+int p2ps_tell_status(struct p2ps_core *core, const struct p2ps_client *c,
+                     const struct omm_status *status)
 {
-    uint8_t bytes[P2PS_TOLD_MAX];
     struct rwf_encoder enc;
 
-    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    if (c->door) /* it is being dropped, and hears nothing any more */
+        return MD_OK;
+    p2ps_encoder(core, &enc);
     omm_status_encode(&enc, status);
     return p2ps_tell(c, &enc);
 }
@@ -33,7 +35,7 @@ void p2ps_status_send(struct p2ps_core *core, uint32_t client, int32_t stream_id
         .state = *state,
     };
 
-    if (p2ps_tell_status(c, &status) != MD_OK) {
+    if (p2ps_tell_status(core, c, &status) != MD_OK) {
         p2ps_client_doom(core, client); /* nothing sends it later */
         return;
     }

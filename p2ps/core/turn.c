@@ -83,7 +83,7 @@ static void cut_slow(struct p2ps_core *core, uint32_t client, const char *why)
             .domain = RWF_DOMAIN_LOGIN,
             .state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NO_RESOURCES, reason),
         };
-        core->stats.status_out += p2ps_tell_status(c, &status) == MD_OK;
+        core->stats.status_out += p2ps_tell_status(core, c, &status) == MD_OK;
     }
     p2ps_client_cut(core, client, reason);
 }

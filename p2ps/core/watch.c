@@ -90,7 +90,7 @@ static bool send_status(struct p2ps_core *core, uint32_t item, uint32_t watch,
 
     if (p2ps_item_key(core, item, &key, &qos))
         status.key = &key;
-    bool is_sent = p2ps_tell_status(c, &status) == MD_OK;
+    bool is_sent = p2ps_tell_status(core, c, &status) == MD_OK;
     if (!is_sent) {
         p2ps_watch_owe(core, w, P2PS_WATCH_OWED_STATUS);
         /* The stream ends, and its status did not fit: the client would keep a wrong state. */

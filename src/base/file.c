@@ -19,10 +19,14 @@ char *md_file_read(int fd, size_t max, size_t *length)
             continue;
         if (got < 0)
             break;
-        used += (size_t)got;
-        if (got == 0 || used > max) {
+        if (got == 0) {
             *length = used;
             return bytes;
+        }
+        used += (size_t)got;
+        if (used > max) {
+            errno = EFBIG;
+            break;
         }
         if (used == room) {
             char *more = realloc(bytes, room * 2);

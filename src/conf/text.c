@@ -478,14 +478,13 @@ int text_load_file(struct text_loader *loader, const char *path, int depth)
     size_t length;
     char *text = md_file_load(path, left, &length);
 
-    if (!text)
-        return MD_ERR_SYS;
-    if (length > left) {
+    if (!text && errno == EFBIG) {
         report_say(&loader->report, MD_CONF_ERROR, path, 0,
                    "larger than 16 MiB, with the files before it; not read");
-        free(text);
         return MD_ERR_FULL;
     }
+    if (!text)
+        return MD_ERR_SYS;
     /* The joined line is shared: an include is the last thing its own line does. */
     int rc = text_load(loader, path, text, length, depth);
     free(text);

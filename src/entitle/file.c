@@ -63,7 +63,7 @@ static char *read_open(struct reading *reading, int fd, const char *path, size_t
     }
     if (state == MD_SECRET_OPEN)
         md_log(MD_LOG_WARNING, "%s %s", reading->param, sentence);
-    char *text = md_file_read(fd, SIZE_MAX - 1, length);
+    char *text = md_file_read(fd, SIZE_MAX, length);
     if (!text)
         snprintf(why, size, "%s", strerror(errno));
     return text;

@@ -57,7 +57,7 @@ static int32_t ask(struct srcdist_core *core, uint32_t provider, uint16_t provid
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     uint32_t target = (uint32_t)(d - core->dictionaries) | SRCDIST_STREAM_DICTIONARY;
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_dictionary_request request = {
         .stream_id = srcdist_streams_take(&p->streams, target),
         .is_streaming = true, /* the provider sends new versions on it */
@@ -69,6 +69,7 @@ static int32_t ask(struct srcdist_core *core, uint32_t provider, uint16_t provid
 
     if (request.stream_id == 0)
         return 0;
+    srcdist_encoder(core, &enc);
     omm_dictionary_request_encode(&enc, &request);
     if (srcdist_provider_send(core, provider, &enc) == MD_OK)
         return request.stream_id;

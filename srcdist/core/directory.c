@@ -19,7 +19,7 @@
 void srcdist_directory_ask(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_directory_request request = {
         .stream_id = OMM_DIRECTORY_STREAM,
         .is_streaming = true,
@@ -27,6 +27,7 @@ void srcdist_directory_ask(struct srcdist_core *core, uint32_t provider)
     };
 
     p->directory_stream = OMM_DIRECTORY_STREAM;
+    srcdist_encoder(core, &enc);
     omm_directory_request_encode(&enc, &request);
     srcdist_provider_send(core, provider, &enc);
 }

@@ -45,10 +45,11 @@ static struct cache_image *permitted_image(struct srcdist_core *core,
     bool is_last = false;
 
     while (!is_last) {
-        struct rwf_encoder enc = srcdist_encoder(core);
+        struct rwf_encoder enc;
         struct rwf_msg msg;
         size_t length;
 
+        srcdist_encoder(core, &enc);
         int err = srcdist_image_part(core, image, &cursor, &length, &is_last);
         if (err == MD_OK && rwf_msg_decode(rwf_bytes(core->part, length), &msg) == RWF_OK) {
             msg.flags |= RWF_REFRESH_HAS_PERM_DATA;

@@ -36,7 +36,7 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
                       const char *text)
 {
     struct rrmp_source_item info;
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_status status = {
         .state = omm_state(scope == RRMP_REFUSE_LATER ? RWF_STREAM_OPEN : RWF_STREAM_CLOSED,
                            RWF_DATA_SUSPECT, code, text),
@@ -52,6 +52,7 @@ void srcdist_item_end(struct srcdist_core *core, uint32_t item, uint8_t scope, u
     if (rrmp_source_item_info(core->source, item, &info) && info.key.length)
         status.domain = info.key.bytes[0];
     srcdist_item_forget(core, item);
+    srcdist_encoder(core, &enc);
     if (omm_status_encode(&enc, &status) == RWF_OK)
         ending.message = srcdist_view(rwf_encoder_bytes(&enc));
     rrmp_source_item_close(core->source, core->now_ns, item, &ending);

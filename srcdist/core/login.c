@@ -19,7 +19,7 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     const struct srcdist_uplink uplink = srcdist_uplink_of(core, provider);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_login_request request = {
         .stream_id = OMM_LOGIN_STREAM,
         .is_streaming = true,
@@ -48,6 +48,7 @@ void srcdist_login_ask(struct srcdist_core *core, uint32_t provider)
     if (core->config.instance_id)
         request.instance_id = rwf_text(core->config.instance_id);
     p->login_stream = OMM_LOGIN_STREAM;
+    srcdist_encoder(core, &enc);
     omm_login_request_encode(&enc, &request);
     srcdist_provider_send(core, provider, &enc);
 }
@@ -128,13 +129,14 @@ static void refuse(struct srcdist_core *core, uint32_t provider, int32_t stream_
 void srcdist_login_leave(struct srcdist_core *core, uint32_t provider)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
 
     if (p->kind != SRCDIST_INTERACTIVE) {
         refuse(core, provider, p->login_stream, RWF_STREAM_CLOSED_RECOVER, RWF_CODE_NONE,
                "src_dist is shutting down");
         return;
     }
+    srcdist_encoder(core, &enc);
     omm_close_encode(&enc, p->login_stream, RWF_DOMAIN_LOGIN);
     srcdist_provider_send(core, provider, &enc);
 }
@@ -143,7 +145,7 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
                          const struct omm_login_request *request)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_login_refresh refresh = {
         .stream_id = request->stream_id,
         .is_solicited = true,
@@ -167,6 +169,7 @@ static void accept_login(struct srcdist_core *core, uint32_t provider,
     }
     if (request->no_refresh)
         return;
+    srcdist_encoder(core, &enc);
     omm_login_refresh_encode(&enc, &refresh);
     srcdist_provider_send(core, provider, &enc);
 }

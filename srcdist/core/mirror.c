@@ -46,10 +46,11 @@ static void tell(struct srcdist_core *core, uint32_t provider, struct srcdist_of
 {
     const struct srcdist_provider *p = &core->providers[provider];
     enum omm_mirroring_mode role = role_of(core, provider, offer->service);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
 
     if (offer->sent_role == (uint8_t)role + 1)
         return;
+    srcdist_encoder(core, &enc);
     omm_consumer_status_encode(&enc, p->directory_stream, offer->provider_id, role);
     if (srcdist_provider_send(core, provider, &enc) == MD_OK)
         offer->sent_role = (uint8_t)(role + 1);

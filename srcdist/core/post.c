@@ -27,7 +27,7 @@ static void send_ack(struct srcdist_core *core, const struct rrmp_reply *reply,
 static void nak(struct srcdist_core *core, const struct rrmp_reply *reply,
                 const struct rwf_msg *post, uint8_t code, const char *text)
 {
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_ack ack = {
         .domain = post->domain,
         .ack_id = post->post_id,
@@ -37,6 +37,7 @@ static void nak(struct srcdist_core *core, const struct rrmp_reply *reply,
         .text = rwf_text(text),
     };
 
+    srcdist_encoder(core, &enc);
     omm_ack_encode(&enc, &ack);
     send_ack(core, reply, &enc);
 }
@@ -139,7 +140,7 @@ void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct
 {
     uint32_t slot = msg->ack_id - 1;
     struct rwf_msg ack = *msg;
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
 
     core->stats.acks_in++;
     if (slot >= core->post_room || !core->posts[slot].is_used ||
@@ -148,6 +149,7 @@ void srcdist_post_ack(struct srcdist_core *core, uint32_t provider, const struct
     ack.stream_id = 0;
     ack.ack_id = core->posts[slot].post_id;
     ack.key.flags &= (uint16_t)~RWF_KEY_HAS_SERVICE_ID;
+    srcdist_encoder(core, &enc);
     if (rwf_msg_encode(&enc, &ack) != RWF_OK)
         return;
     send_ack(core, &core->posts[slot].reply, &enc);

@@ -377,12 +377,9 @@ struct srcdist_core {
 };
 
 /* For one message of ours: until the next one. */
-static inline struct rwf_encoder srcdist_encoder(struct srcdist_core *core)
+static inline void srcdist_encoder(struct srcdist_core *core, struct rwf_encoder *enc)
 {
-    struct rwf_encoder enc;
-
-    rwf_encoder_init(&enc, core->scratch, sizeof(core->scratch));
-    return enc;
+    rwf_encoder_init(enc, core->scratch, sizeof(core->scratch));
 }
 
 static inline struct rrmp_view srcdist_view(struct rwf_bytes bytes)

@@ -56,9 +56,10 @@ void srcdist_provider_drop(struct srcdist_core *core, uint32_t provider, const c
 int srcdist_provider_end_stream(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                                 uint8_t domain, const struct rwf_state *state)
 {
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_status status = { .stream_id = stream_id, .domain = domain, .state = *state };
 
+    srcdist_encoder(core, &enc);
     omm_status_encode(&enc, &status);
     srcdist_provider_send(core, provider, &enc);
     return MD_OK;

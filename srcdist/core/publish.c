@@ -323,13 +323,14 @@ int srcdist_publish_state(struct srcdist_core *core, uint32_t item, uint8_t stre
                           uint8_t code, const char *text)
 {
     struct srcdist_item *it = srcdist_item_at(core, item);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_status status = { .state = omm_state(stream, data, code, text) };
 
     struct rrmp_source_item info;
     if (!rrmp_source_item_info(core->source, item, &info) || info.key.length == 0)
         return MD_OK;
     status.domain = info.key.bytes[0];
+    srcdist_encoder(core, &enc);
     if (omm_status_encode(&enc, &status) != RWF_OK)
         return MD_OK;
     int err = send_status(core, item, rwf_encoder_bytes(&enc), data == RWF_DATA_SUSPECT);

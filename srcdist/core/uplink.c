@@ -169,13 +169,14 @@ void srcdist_uplink_round_trip(struct srcdist_core *core, uint32_t provider,
                                const struct rwf_msg *msg)
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_rtt rtt;
 
     if (!p->is_uplink || omm_rtt_decode(msg, &rtt) != RWF_OK)
         return;
     p->lag_us = rtt.has_latency ? rtt.latency_us : p->lag_us;
     rtt.has_latency = false;
+    srcdist_encoder(core, &enc);
     omm_rtt_encode(&enc, p->login_stream, &rtt);
     srcdist_provider_send(core, provider, &enc);
 }

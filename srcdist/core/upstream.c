@@ -53,8 +53,9 @@ static void enter_offer(struct srcdist_core *core, struct srcdist_item *it, uint
 static int send_close(struct srcdist_core *core, uint32_t provider, int32_t stream_id,
                       uint8_t domain)
 {
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
 
+    srcdist_encoder(core, &enc);
     omm_close_encode(&enc, stream_id, domain);
     int err = srcdist_provider_send(core, provider, &enc);
     core->stats.closes_out += err == MD_OK;
@@ -203,7 +204,7 @@ int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t s
 {
     struct srcdist_provider *p = srcdist_provider_at(core, provider);
     const struct srcdist_offer *offer = srcdist_provider_offer(p, service);
-    struct rwf_encoder enc = srcdist_encoder(core);
+    struct rwf_encoder enc;
     struct omm_item_request request = {
         .stream_id = stream_id,
         .is_streaming = is_streaming,
@@ -222,6 +223,7 @@ int srcdist_request_send(struct srcdist_core *core, uint32_t provider, int32_t s
     request.key.service_id = offer->provider_id;
     srcdist_request_data_read(message, &request);
     srcdist_uplink_view(core, provider, &request);
+    srcdist_encoder(core, &enc);
     omm_item_request_encode(&enc, &request);
     return srcdist_provider_send(core, provider, &enc);
 }

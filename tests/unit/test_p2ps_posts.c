@@ -74,15 +74,15 @@ static void a_state_may_have_a_long_text(void **state)
     static char text[30000];
     size_t length = 0;
     const struct p2ps_client c = { .front = &front, .self = &length };
+    struct pair *pair = *state;
 
-    (void)state;
     memset(text, 'x', sizeof(text) - 1);
     const struct omm_status status = {
         .stream_id = 5,
         .domain = 6,
         .state = omm_state(RWF_STREAM_OPEN, RWF_DATA_SUSPECT, RWF_CODE_NONE, text),
     };
-    assert_int_equal(p2ps_tell_status(&c, &status), MD_OK);
+    assert_int_equal(p2ps_tell_status(pair->sink, &c, &status), MD_OK);
     assert_int_equal(length, sizeof(text) - 1);
 }
 
