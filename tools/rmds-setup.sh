@@ -20,7 +20,7 @@ packages_of() { # TIER...
                 libevent-dev libnuma-dev libxxhash-dev libssl-dev libcrypt-dev zlib1g-dev liblz4-dev libzstd-dev \
                 "libncurses-dev|libncursesw5-dev" "libipsec-mb-dev?" "scdoc?" # the former for x86-64 only
             ;;
-        deb) echo dpkg-dev debhelper lintian scdoc ;; # tools/rmds package deb
+        deb) echo dpkg-dev debhelper dh-python lintian scdoc ;; # tools/rmds package deb
         rpm) echo rpm scdoc ;;
         unit) echo libcmocka-dev ;; # compile the tests and benchmarks
         clang) echo clang "libclang-rt-@-dev|libclang-common-@-dev" ;;

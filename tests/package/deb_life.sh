@@ -67,7 +67,7 @@ printf '%s\n' '#!/bin/sh' 'set -e' '[ -e /etc/rmds/rmds.cnf ] || { mkdir -p /etc
 chmod 0755 "$work/old/DEBIAN/postinst"
 dpkg-deb --root-owner-group -b "$work/old" "$root/debs/old.deb" >"$work/log" 2>&1 || fail "dpkg-deb"
 
-six=$(cd "$root/debs" && ls -- *_*.deb | sed 's#^#/debs/#')
+seven=$(cd "$root/debs" && ls -- *_*.deb | sed 's#^#/debs/#')
 for case in untouched edited; do
     step "upgrade from it, rmds.cnf $case"
     inside dpkg -i /debs/old.deb || fail "the old package cannot be installed"
@@ -78,19 +78,19 @@ for case in untouched edited; do
         keep=(-o Dpkg::Options::=--force-confold) # as an administrator answers: keep mine
     fi
     # shellcheck disable=SC2086
-    apt "${keep[@]}" install $six || fail "the six cannot take the place of the one"
+    apt "${keep[@]}" install $seven || fail "the seven cannot take the place of the one"
     if [ $case = edited ]; then
         grep -q '^\*p2ps\*rsslPort : 15000' "$cnf" || fail "the upgrade lost what was edited"
     else
         cmp -s "$cnf" "$source/packaging/rmds.cnf" || fail "an rmds.cnf that nobody edited is not the new one"
     fi
-    inside dpkg --verify openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev openrmds-doc || fail "dpkg --verify"
+    inside dpkg --verify openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev python3-openrmds openrmds-doc || fail "dpkg --verify"
     for user in rmds rmds-rrcpd rmds-src-dist rmds-p2ps rmds-rmdsrec; do
         inside getent passwd $user || fail "there is no user $user"
         inside sh -c "id -nG $user | tr ' ' '\n' | grep -qx rmds" || fail "$user is not in the group rmds"
     done
     if [ $case = untouched ]; then
-        apt purge openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev openrmds-doc || fail "purge"
+        apt purge openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev python3-openrmds openrmds-doc || fail "purge"
         [ ! -e "$cnf" ] || fail "a purge leaves rmds.cnf"
     fi
 done
@@ -110,13 +110,13 @@ upgrade_to() {
 step "upgrade to the next version"
 upgrade_to 0.1.0-0openrmds2 "a line of the next version"
 # shellcheck disable=SC2086
-apt -o Dpkg::Options::=--force-confold install $six || fail "upgrade to the next version"
+apt -o Dpkg::Options::=--force-confold install $seven || fail "upgrade to the next version"
 grep -q '^\*p2ps\*rsslPort : 15000' "$cnf" || fail "the upgrade lost what was edited"
 grep -q 'next version' "$cnf" && fail "the upgrade wrote into what was edited"
 cp "$source/packaging/rmds.cnf" "$cnf" && echo '! a line of the next version' >>"$cnf"
 upgrade_to 0.1.0-0openrmds3 "a line of the version after"
 # shellcheck disable=SC2086
-apt install $six || fail "upgrade to the version after"
+apt install $seven || fail "upgrade to the version after"
 grep -q 'version after' "$cnf" || fail "a configuration that nobody edited does not follow the package"
 
 step "use"
@@ -131,15 +131,25 @@ done
 inside rmds demo || fail "rmds demo"
 grep -q 'undetected losses: 0' "$work/log" || fail "the demo does not say what it says"
 
+# Its module is there for the system's Python, compiled ahead, and finds its library.
+# shellcheck disable=SC2016
+inside /usr/bin/python3 -c '
+import glob, importlib.metadata, openrmds
+assert glob.glob(openrmds.__path__[0] + "/__pycache__/*.pyc"), "it is not compiled"
+assert importlib.metadata.version("openrmds") in glob.glob("/usr/share/openrmds/python/*.whl")[0]
+with openrmds.Backbone(run_dir="/nowhere") as backbone:
+    backbone.batch(0)
+    assert "/nowhere" in backbone.why(), backbone.why()' || fail "import openrmds"
+
 step "removal and purge"
 echo "1 $(printf '%064d' 0)" >"$root/etc/rmds/keys"
 mkdir -p "$root/var/log/rmds"
 # shellcheck disable=SC2046
-apt remove openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev openrmds-doc || fail "remove"
+apt remove openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev python3-openrmds openrmds-doc || fail "remove"
 [ -e "$cnf" ] || fail "a removal took the configuration away"
 left=$(cd "$root" && find usr -ipath '*rmds*' ! -path 'usr/share/doc/*')
 [ -z "$left" ] || fail "a removal leaves $left"
-inside dpkg -P openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev openrmds-doc || fail "purge"
+inside dpkg -P openrmds openrmds-tools openrmds-verbs librmds0 librmds-dev python3-openrmds openrmds-doc || fail "purge"
 [ ! -e "$cnf" ] && [ ! -e "$root/var/log/rmds" ] || fail "a purge leaves the configuration or the logs"
 [ -e "$root/etc/rmds/keys" ] || fail "a purge took a key away that is no file of the package"
 echo "upgrade, use, removal and purge: as they should be"

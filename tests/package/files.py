@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SOURCE, BUILD = sys.argv[1:3]
 DEBIAN = os.path.join(SOURCE, "packaging/debian")
@@ -28,6 +29,10 @@ def installed(folder):
     subprocess.run(["cmake", "--install", BUILD, "--prefix", os.path.join(folder, "usr")],
                    check=True,
                    stdout=subprocess.DEVNULL)
+    # The rules of both packages unpack the wheel.
+    for wheel in glob.glob(os.path.join(folder, "usr/share/openrmds/python/*.whl")):
+        with zipfile.ZipFile(wheel) as file:
+            file.extractall(os.path.join(folder, "usr/lib/python3/dist-packages"))
     found = {"etc/rmds/rmds.cnf"}
     for base, _, files in os.walk(folder):
         found |= {os.path.relpath(os.path.join(base, name), folder) for name in files}
@@ -54,11 +59,12 @@ def check_spec(owners):
     text = read(os.path.join(SOURCE, "packaging/openrmds.spec"))
     words = {"_bindir": "usr/bin", "_prefix": "usr", "_datadir": "usr/share",
              "_mandir": "usr/share/man", "_libdir": "usr/lib/any", "_includedir": "usr/include",
+             "python3_sitelib": "usr/lib/python3/dist-packages",
              "_unitdir": "usr/lib/systemd/system", "_sysusersdir": "usr/lib/sysusers.d"}
     found = {path: [] for path in owners}
     for name, block in re.findall(r"^%files *(.*)\n((?:.+\n)+)", text, re.M):
-        package = {"": "openrmds", "-n librmds0": "librmds0",
-                   "-n librmds-devel": "librmds-dev"}.get(name, f"openrmds-{name}")
+        package = {"": "openrmds", "-n librmds-devel": "librmds-dev"}.get(
+            name, name[3:] if name.startswith("-n ") else f"openrmds-{name}")
         for line in block.splitlines():
             if line.startswith(("%license", "%doc", "%dir")):
                 continue

@@ -22,6 +22,12 @@ cd "$work/outside"
 # shellcheck disable=SC2046
 ${CC:-cc} -std=c11 -Wall -Wextra -Werror -o consumer consumer.c $(pkg-config --cflags --libs openrmds)
 LD_LIBRARY_PATH=$(pkg-config --variable=libdir openrmds) ./consumer
+# The wheel beside it finds the library by its name.
+LD_LIBRARY_PATH=$(pkg-config --variable=libdir openrmds) PYTHONPATH=$(ls "$work"/usr/share/openrmds/python/*.whl) python3 -c '
+import openrmds
+with openrmds.Backbone(run_dir="/nowhere") as backbone:
+    backbone.batch(0)
+    assert "no rrcpd answers at /nowhere/" in backbone.why(), backbone.why()'
 # Only what the headers promise is visible.
 foreign=$(nm -D --defined-only "$(pkg-config --variable=libdir openrmds)/librmds.so" |
     awk '{ print $3 }' | grep -vE '^(rmds_|rwf_|OPENRMDS_)' || true)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# rpm.sh SOURCE [FOLDER] - the spec builds six RPM packages, and each has what it should. FOLDER: packages built already.
+# rpm.sh SOURCE [FOLDER] - the spec builds seven RPM packages, and each has what it should. FOLDER: packages built already.
 # SPDX-License-Identifier: Apache-2.0
 set -u
 source=$1
@@ -12,7 +12,7 @@ fail() {
 }
 rpms=${2:-$work/rpms}
 [ -n "${2:-}" ] || "$source/tools/rmds" package rpm --out "$rpms" >"$work/log" 2>&1 || { cat "$work/log"; fail "they cannot be built"; }
-for name in openrmds openrmds-tools openrmds-verbs librmds0 librmds-devel openrmds-doc; do
+for name in openrmds openrmds-tools openrmds-verbs librmds0 librmds-devel python3-openrmds openrmds-doc; do
     file=$(ls "$rpms/$name"-[0-9]*.rpm | grep -v '\.src\.rpm$')
     [ -f "$file" ] || fail "there is no package $name"
     rpm -K --nosignature "$file" >/dev/null || fail "$file is damaged"
@@ -21,6 +21,9 @@ for name in openrmds openrmds-tools openrmds-verbs librmds0 librmds-devel openrm
 done
 grep -qx /usr/bin/p2ps "$work/openrmds" || fail "openrmds has no p2ps"
 grep -qx /usr/bin/rmds "$work/openrmds-tools" || fail "openrmds-tools has no rmds"
+for path in '/usr/lib/python3[^/]*/site-packages/openrmds/__init__.py' '/usr/share/openrmds/python/openrmds-.*\.whl'; do
+    grep -qx "$path" "$work/python3-openrmds" || fail "python3-openrmds has no $path"
+done
 [ "$(rpm -qp --configfiles "$rpms"/openrmds-[0-9]*.x86_64.rpm "$rpms"/openrmds-[0-9]*.aarch64.rpm 2>/dev/null)" = /etc/rmds/rmds.cnf ] ||
     fail "rmds.cnf is no configuration file"
 # The units start what their package brings, as a user whom openrmds makes, and a removal stops them.
@@ -39,4 +42,4 @@ for name in openrmds openrmds-tools; do
     mkdir -p "$work/tree" && cp -r "$work/only/." "$work/tree" && rm -r "$work/only"
 done
 "$work/tree/usr/bin/rmdscnf" check "$work/tree/etc/rmds/rmds.cnf" || fail "the first configuration has errors"
-echo "six packages"
+echo "seven packages"
