@@ -86,6 +86,11 @@ void attach_close(struct attach *user);
 /* One descriptor for the whole life of `user`, readable when attach_poll() has something to do. */
 int attach_fd(const struct attach *user);
 
+/* attach_fd() is readable also while `fd` is, which stays the caller's and is closed after
+ * attach_close(). So who waits for both has one set of descriptors, not a set in a set, and a
+ * wake-up passes one less. MD_ERR_SYS. */
+int attach_also(const struct attach *user, int fd);
+
 /* False: attach_poll() still gives what the user itself sends, but that alone wakes it only when
  * much has gathered. True unless this is called. */
 void attach_wakes_for_own(struct attach *user, bool wakes);

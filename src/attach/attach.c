@@ -3,6 +3,7 @@
 #include "attach/attach.h"
 
 #include <string.h>
+#include <sys/epoll.h>
 
 #include "base/err.h"
 #include "base/trace.h"
@@ -29,6 +30,13 @@ void attach_close(struct attach *user)
 int attach_fd(const struct attach *user)
 {
     return user->kind->fd(user);
+}
+
+int attach_also(const struct attach *user, int fd)
+{
+    struct epoll_event event = { .events = EPOLLIN };
+
+    return epoll_ctl(attach_fd(user), EPOLL_CTL_ADD, fd, &event) == 0 ? MD_OK : MD_ERR_SYS;
 }
 
 uint64_t attach_deadline(const struct attach *user)

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/random.h>
 #include <unistd.h>
@@ -198,7 +197,7 @@ const char *rmds_backbone_why(const struct rmds_backbone *backbone)
 
 int rmds_backbone_descriptor(const struct rmds_backbone *backbone)
 {
-    return backbone->epoll_fd;
+    return attach_fd(backbone->attach);
 }
 
 uint64_t rmds_backbone_deadline(const struct rmds_backbone *backbone)
@@ -233,7 +232,7 @@ int rmds_backbone_post(struct rmds_backbone *backbone, void (*call)(void *argume
 
 static void rest(const struct rmds_backbone *backbone)
 {
-    struct pollfd wanted = { .fd = backbone->epoll_fd, .events = POLLIN };
+    struct pollfd wanted = { .fd = rmds_backbone_descriptor(backbone), .events = POLLIN };
     uint64_t deadline_ns = rmds_backbone_deadline(backbone);
     uint64_t now_ns = rmds_now();
     struct timespec wait = { .tv_sec = 1 };
@@ -327,13 +326,6 @@ static bool take_options(struct rmds_backbone *backbone,
            own->item_limit <= 16000000 && own->ring_bytes <= RING_MAX;
 }
 
-static int watch(const struct rmds_backbone *backbone, int fd)
-{
-    struct epoll_event event = { .events = EPOLLIN };
-
-    return epoll_ctl(backbone->epoll_fd, EPOLL_CTL_ADD, fd, &event) == 0 ? MD_OK : MD_ERR_SYS;
-}
-
 static int open_all(struct rmds_backbone *backbone)
 {
     char unwanted[256];
@@ -369,12 +361,8 @@ static int open_all(struct rmds_backbone *backbone)
         err = md_mailbox_init(&backbone->calls, sizeof(struct call), CALLS_MAX, 0);
     if (err != MD_OK)
         return err;
-    backbone->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
     backbone->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (backbone->epoll_fd < 0 || backbone->wake_fd < 0 ||
-        watch(backbone, backbone->wake_fd) != MD_OK)
-        return MD_ERR_SYS;
-    return watch(backbone, attach_fd(backbone->attach));
+    return backbone->wake_fd < 0 ? MD_ERR_SYS : attach_also(backbone->attach, backbone->wake_fd);
 }
 
 int rmds_backbone_open(const struct rmds_backbone_options *options, struct rmds_backbone **out)
@@ -385,7 +373,7 @@ int rmds_backbone_open(const struct rmds_backbone_options *options, struct rmds_
     *out = NULL;
     if (!backbone)
         return MD_ERR_NOMEM;
-    backbone->epoll_fd = backbone->wake_fd = -1;
+    backbone->wake_fd = -1;
     err = take_options(backbone, options) ? open_all(backbone) : MD_ERR_RANGE;
     if (err != MD_OK) {
         rmds_backbone_close(backbone);
@@ -406,8 +394,6 @@ void rmds_backbone_close(struct rmds_backbone *backbone)
     attach_close(backbone->attach);
     library_inside_close(backbone->inside);
     md_mailbox_fini(&backbone->calls);
-    if (backbone->epoll_fd >= 0)
-        close(backbone->epoll_fd);
     if (backbone->wake_fd >= 0)
         close(backbone->wake_fd);
     free(backbone);

@@ -20,7 +20,7 @@ struct rmds_backbone {
     struct attach *attach;
     struct library_inside *inside; /* NULL: rrcpd has the engine */
     uint64_t refusals_told;
-    int epoll_fd, wake_fd;
+    int wake_fd;
     bool is_up;
     struct library_items items;
     struct library_source source;
