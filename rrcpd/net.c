@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "daemon/threads.h"
+#include "net_loop.h"
 #include "net_mesh.h"
 #include "net_peers.h"
 #include "net_private.h"
@@ -87,7 +88,7 @@ static void change_shim(struct net *net, const struct net_shim_config *shim)
            shim->loss_ppm / 1e4, shim->delay_ppm / 1e4, shim->delay_us);
 }
 
-static void take_mail(struct net *net, uint64_t now_ns)
+void net_take_mail(struct net *net, uint64_t now_ns)
 {
     struct net_mail mail;
 
@@ -134,7 +135,7 @@ static void deliver(struct net *net)
 {
     int count;
 
-    while ((count = rrcp_event(net->engine, net->events, NET_EVENT_MAX)) > 0)
+    while ((count = attach_node_event(net->node, net->events, NET_EVENT_MAX)) > 0)
         for (int i = 0; i < count; i++) {
             if (net->events[i].type == BACKBONE_TX_READY) {
                 net->is_full = false;
@@ -186,7 +187,7 @@ static int turn(struct net *net)
 
     md_trace_turn();
     if (atomic_load_explicit(&net->in.has_mail, memory_order_relaxed))
-        take_mail(net, md_clock_mono_ns());
+        net_take_mail(net, md_clock_mono_ns());
     net->is_held = net->config.node.engine.flow_control == RRCP_FLOW_CONTROL_MIN &&
                    net_users_behind(net, md_clock_mono_ns());
     if (net->is_held) {
@@ -231,7 +232,7 @@ static void tell_quiet(struct net *net, const struct epoll_event events[], int c
     }
 }
 
-static void sleep_until(struct net *net, uint64_t now_ns, uint64_t deadline_ns)
+void net_sleep_until(struct net *net, uint64_t now_ns, uint64_t deadline_ns)
 {
     struct epoll_event events[WAKE_MAX];
     struct timespec wait = { 0 };
@@ -277,12 +278,12 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
         }
     }
     if (net_users_arm(net, now_ns) && attach_node_arm(net->node))
-        sleep_until(net, now_ns, deadline_ns);
+        net_sleep_until(net, now_ns, deadline_ns);
     net_users_disarm(net);
     *idle_since_ns = 0;
 }
 
-static void keep_books(struct net *net, uint64_t begin_ns, int work)
+void net_keep_books(struct net *net, uint64_t begin_ns, int work)
 {
     uint64_t now_ns = md_clock_mono_ns();
 
@@ -304,7 +305,7 @@ static void keep_books(struct net *net, uint64_t begin_ns, int work)
     }
 }
 
-static void settle_thread(const struct net_config *config)
+void net_settle_thread(const struct net_config *config)
 {
     prctl(PR_SET_NAME, "rrcpd-net");
     prctl(PR_SET_TIMERSLACK, 1UL);
@@ -394,7 +395,7 @@ static int open_all(struct net *net, char *why, size_t why_size)
                                              .lag_max = net->config.lag_max,
                                              .session = net->session,
                                              .message_max = node.engine.message_bytes_max };
-    err = attach_inbound_create(&inbound, &net->inbound);
+    err = inbound.size ? attach_inbound_create(&inbound, &net->inbound) : 0;
     if (err) {
         snprintf(why, why_size,
                  "inboundRing: %llu bytes: %s (a power of two, at least four times maxMsgSize)",
@@ -428,7 +429,7 @@ static void *run(void *argument)
     struct net *net = argument;
     uint64_t idle_since_ns = 0;
 
-    settle_thread(&net->config);
+    net_settle_thread(&net->config);
     md_thread_settled(&net->thread);
     if (net->config.node.uses_verbs && !open_here(net))
         return NULL;
@@ -436,7 +437,7 @@ static void *run(void *argument)
         uint64_t begin_ns = md_clock_mono_ns();
         int work = turn(net);
 
-        keep_books(net, begin_ns, work);
+        net_keep_books(net, begin_ns, work);
         if (work > 0)
             idle_since_ns = 0;
         rest(net, &idle_since_ns);
@@ -461,7 +462,7 @@ static int start_thread(struct net *net, char *why, size_t why_size)
     return net->open_err;
 }
 
-int net_start(const struct net_config *config, char *why, size_t why_size, struct net **out)
+int net_open(const struct net_config *config, char *why, size_t why_size, struct net **out)
 {
     struct net *net = calloc(1, sizeof(*net));
 
@@ -479,16 +480,27 @@ int net_start(const struct net_config *config, char *why, size_t why_size, struc
         err = md_mailbox_init(&net->out, sizeof(struct net_mail), MAIL_MAX, 0);
     if (!err && !config->node.uses_verbs)
         err = open_all(net, why, why_size);
-    if (!err) {
-        atomic_store_explicit(&net->alive_ns, md_clock_mono_ns(), memory_order_relaxed);
-        err = start_thread(net, why, why_size);
-    }
     if (err) {
         net_destroy(net);
         return err;
     }
+    atomic_store_explicit(&net->alive_ns, md_clock_mono_ns(), memory_order_relaxed);
     *out = net;
     return 0;
+}
+
+int net_start(const struct net_config *config, char *why, size_t why_size, struct net **out)
+{
+    int err = net_open(config, why, why_size, out);
+
+    if (err)
+        return err;
+    err = start_thread(*out, why, why_size);
+    if (err) {
+        net_destroy(*out);
+        *out = NULL;
+    }
+    return err;
 }
 
 void net_destroy(struct net *net)

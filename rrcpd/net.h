@@ -84,12 +84,13 @@ struct net_mail {
 
 struct net_config {
     struct attach_node_config node;
-    uint64_t inbound_bytes;
+    uint64_t inbound_bytes; /* 0: no ring, there are no local users */
     uint64_t lag_max;
     uint64_t busy_poll_ns;
     struct md_conf_object object; /* class RRCP: rrcpThreadCpu, schedPolicy, schedPriority */
     bool wants_gaps;              /* send NET_GAP at the first gap */
     const char *process;          /* prefix of the statistics' paths */
+    bool is_second;               /* network of a relay: no figures for each node */
     struct stats_segment *stats;
     void (*mail_here)(void *owner); /* called in the net thread: mail for the control loop */
     void *owner;

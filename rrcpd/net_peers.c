@@ -71,7 +71,7 @@ static void show(struct net *net, struct peer_name *name, uint64_t session)
     const char *process = net->config.process;
     char prefix[STATS_PATH_BYTES];
 
-    if (net->peers_shown == SHOWN_MAX)
+    if (net->peers_shown == SHOWN_MAX || net->config.is_second)
         return;
     net->peers_shown++;
     snprintf(prefix, sizeof(prefix), "%s.peer.%016llx.", process, (unsigned long long)session);

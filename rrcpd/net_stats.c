@@ -99,6 +99,16 @@ static const struct stats_row engine_rows[] = {
     LEVEL("memoryBytes", memory_bytes),
 };
 
+static const struct stats_row far_rows[] = {
+    STATS_ROW(STATS_KIND_COUNTER, "relayed.msgs", struct relay_far_counters, messages),
+    STATS_ROW(STATS_KIND_COUNTER, "relayed.repeated", struct relay_far_counters, repeated),
+    STATS_ROW(STATS_KIND_COUNTER, "relayed.others", struct relay_far_counters, others),
+    STATS_ROW(STATS_KIND_COUNTER, "relayed.malformed", struct relay_far_counters, malformed),
+    STATS_ROW(STATS_KIND_COUNTER, "relayed.full", struct relay_far_counters, full),
+    STATS_ROW(STATS_KIND_GAUGE, "relayed.nodesNow", struct relay_far_counters, sessions_now),
+    STATS_ROW(STATS_KIND_GAUGE, "relayed.relaysNow", struct relay_far_counters, relays_now),
+};
+
 static const struct stats_row packet_rows[] = {
     PACKET("udp.packetsSent", packets_sent),
     PACKET("udp.bytesSent", bytes_sent),
@@ -132,6 +142,7 @@ static const struct stats_row user_rows[NET_USER_ROWS] = {
 struct net_stats {
     struct stats_entry *engine[STATS_ROW_COUNT(engine_rows)];
     struct stats_entry *packet[STATS_ROW_COUNT(packet_rows)];
+    struct stats_entry *far[STATS_ROW_COUNT(far_rows)];
     struct stats_entry *drops[RRCP_DROP_count];
     struct stats_entry *recover_us[RRCP_RECOVER_BUCKETS];
     struct stats_entry *key; /* which seals; NULL without keys */
@@ -151,6 +162,8 @@ int net_stats_create(struct net *net, const char *transport)
     snprintf(path, sizeof(path), "%s.", process);
     stats_rows_add(engine_rows, STATS_ROW_COUNT(engine_rows), segment, path, stats->engine);
     stats_rows_add(packet_rows, STATS_ROW_COUNT(packet_rows), segment, path, stats->packet);
+    if (net->inbound)
+        stats_rows_add(far_rows, STATS_ROW_COUNT(far_rows), segment, path, stats->far);
     for (int i = 0; i < RRCP_DROP_count; i++)
         stats->drops[i] = stats_entry_addf(segment, STATS_KIND_COUNTER, "%s.drop.%s", process,
                                            rrcp_drop_name((enum rrcp_drop)i));
@@ -188,7 +201,7 @@ void net_stats_destroy(struct net *net)
 
 static void update_users(struct net *net)
 {
-    uint64_t written = attach_inbound_position(net->inbound);
+    uint64_t written = net->inbound ? attach_inbound_position(net->inbound) : 0;
 
     for (int i = 0; i < net->user_count; i++) {
         struct net_user *user = net->users[i];
@@ -209,6 +222,9 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     stats_rows_set(engine_rows, STATS_ROW_COUNT(engine_rows), stats->engine, engine);
     stats_rows_set(packet_rows, STATS_ROW_COUNT(packet_rows), stats->packet,
                    &attach_node_io(net->node)->counters);
+    if (net->inbound)
+        stats_rows_set(far_rows, STATS_ROW_COUNT(far_rows), stats->far,
+                       attach_node_relayed(net->node));
     for (int i = 0; i < RRCP_DROP_count; i++)
         md_ctr_set(&stats->drops[i]->value, engine->drop[i]);
     for (int i = 0; i < RRCP_RECOVER_BUCKETS; i++)
@@ -222,7 +238,8 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     stats_gauge_set(stats->loop_max_us, net->turn_max_ns / 1000);
     md_ctr_set(&stats->turns->value, net->turns);
     md_ctr_set(&stats->sleeps->value, net->sleeps);
-    md_ctr_set(&stats->position->value, attach_inbound_position(net->inbound));
+    if (net->inbound)
+        md_ctr_set(&stats->position->value, attach_inbound_position(net->inbound));
     stats_gauge_set(stats->pool_size, net->config.node.engine.pool_packets);
     stats_gauge_set(stats->ring, net->config.inbound_bytes);
     stats_gauge_set(stats->over, engine->over_entered - engine->over_left);
@@ -232,7 +249,8 @@ void net_stats_update(struct net *net, uint64_t now_ns)
     net->turn_max_ns = 0;
     update_users(net);
     net_peers_update(net);
-    net_mesh_update(net);
+    if (!net->config.is_second)
+        net_mesh_update(net);
 }
 
 void net_stats_user_wants(struct net *net, const struct net_user *user)

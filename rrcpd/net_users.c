@@ -219,8 +219,9 @@ static int submit_some(struct net *net, struct net_user *user, uint64_t now_ns)
             bytes += ROUND_BYTES;
             break;
         }
-        int err = may_send(net, user, &msg) ? rrcp_submit(net->engine, now_ns, user->port, &msg)
-                                            : MD_ERR_STATE;
+        int err = may_send(net, user, &msg)
+                      ? attach_node_submit(net->node, now_ns, user->port, &msg)
+                      : MD_ERR_STATE;
 
         if (err == MD_ERR_FULL) {
             net->is_full = true;

@@ -83,6 +83,7 @@ FOR_TESTS = {
     "entitle_rules_authority": "unit tests: rules without a thread that checks passwords",
     "p2ps_core_check": "rrmpsim and the unit tests of both cores, when they settle",
     "rrcp_digest": "the simulator: a hostile packet changes nothing",
+    "forward_check": "relaysim and unit tests, after every step",
     "rrcp_check": "simulators and unit tests, after every step",
     "rrmp_sink_check": "rrmpsim, unit tests and the fuzzer",
     "entitle_rules_create": "unit tests, the fuzzer and benchmarks, whose rules are in no file",

@@ -10,16 +10,17 @@
 #include "netio/mesh.h"
 #include "netio/udp.h"
 #include "netio/verbs.h"
+#include "relay/far.h"
 #include "rrcp/rrcp.h"
 
 /*
  * What rrcpd's net loop and the library form have in common. One thread.
  *
  *      attach_node_input(node, now)      some of what has arrived; 0: there was nothing more
- *      rrcp_event(engine, ...)           until 0
- *      rrcp_submit(engine, ...)          what users want sent
+ *      attach_node_event(node, ...)      until 0
+ *      attach_node_submit(node, ...)     what users want sent
  *      attach_node_output(node, now)     tick, and put on the network what there is
- *      rrcp_event(engine, ...)           until 0: own messages for local users
+ *      attach_node_event(node, ...)      until 0: own messages for local users
  */
 struct attach_node;
 
@@ -65,6 +66,17 @@ struct net_packet_io *attach_node_io(struct attach_node *node);
 
 /* The library that seals the packets; NULL without keys. */
 const char *attach_node_sealer(const struct attach_node *node);
+
+/*
+ * As rrcp_event() and rrcp_submit(), for users: nodes behind relays (relay/far.h) are among those
+ * that they hear and speak to. A relay itself asks its engine.
+ */
+int attach_node_event(struct attach_node *node, struct backbone_event out[], int max);
+int attach_node_submit(struct attach_node *node, uint64_t now_ns, int port,
+                       const struct rrcp_msg *msg);
+
+/* Counts messages that came through relays. */
+const struct relay_far_counters *attach_node_relayed(const struct attach_node *node);
 
 /* Feed one batch of arrivals to the engine (also when there is none, which it wants to know). */
 int attach_node_input(struct attach_node *node, uint64_t now_ns);

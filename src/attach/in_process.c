@@ -52,7 +52,7 @@ static const struct in_process *in_process_of_const(const struct attach *user)
 
 static int submit(struct in_process *p, const struct rrcp_msg *msg, uint64_t now_ns)
 {
-    int err = rrcp_submit(p->engine, now_ns, p->user.port, msg);
+    int err = attach_node_submit(p->node, now_ns, p->user.port, msg);
 
     if (err == MD_ERR_FULL) {
         p->is_blocked = true;
@@ -152,7 +152,7 @@ static bool is_ours(struct in_process *p, struct backbone_event *event)
 static int take_events(struct in_process *p, struct backbone_event events[], int max, bool *empty)
 {
     int count = 0;
-    int got = rrcp_event(p->engine, events, max);
+    int got = attach_node_event(p->node, events, max);
 
     *empty = got == 0;
     p->user.counters.packets_repaired = rrcp_counters(p->engine)->packets_repaired;

@@ -12,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "node_far.h"
 #include "seal/seal.h"
 
 enum { INPUT_MAX = 256, OUTPUT_MAX = 512, COMPLETE_MAX = 256 };
@@ -43,6 +44,7 @@ struct attach_node {
     struct rrcp_seal seal; /* with keys */
     attach_note_fn *note;
     void *note_argument;
+    struct node_far far;
 };
 
 void attach_node_config_init(struct attach_node_config *config)
@@ -196,7 +198,9 @@ static int open_engine(struct attach_node *node, const struct attach_node_config
     engine.packet_memory = memory;
     warm_up(memory, node->packet_memory_size);
     int err = net_packet_memory(node->io, memory, node->packet_memory_size);
-    return err ? err : rrcp_create(&engine, &env, &node->engine);
+    if (!err)
+        err = rrcp_create(&engine, &env, &node->engine);
+    return err ? err : node_far_open(&node->far, node->engine, engine.message_bytes_max);
 }
 
 /* On loopback only this host is heard. Elsewhere whoever reaches the network can forge prices, so
@@ -271,6 +275,7 @@ void attach_node_close(struct attach_node *node)
 {
     if (!node)
         return;
+    node_far_close(&node->far);
     rrcp_destroy(node->engine);
     seal_close(&node->seal);
     net_packet_close(node->io);
@@ -303,6 +308,22 @@ int attach_node_input(struct attach_node *node, uint64_t now_ns)
     node->was_empty = count == 0;
     rrcp_input(node->engine, now_ns, node->in, count);
     return count;
+}
+
+int attach_node_event(struct attach_node *node, struct backbone_event out[], int max)
+{
+    return node_far_event(&node->far, node->engine, out, max);
+}
+
+int attach_node_submit(struct attach_node *node, uint64_t now_ns, int port,
+                       const struct rrcp_msg *msg)
+{
+    return node_far_submit(&node->far, node->engine, now_ns, port, msg);
+}
+
+const struct relay_far_counters *attach_node_relayed(const struct attach_node *node)
+{
+    return relay_far_counters(node->far.far);
 }
 
 static void complete(struct attach_node *node)

@@ -1,0 +1,124 @@
+/* node_far.c - see node_far.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "node_far.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/err.h"
+
+int node_far_open(struct node_far *f, const struct rrcp *engine, uint32_t message_max)
+{
+    f->message_max = message_max;
+    return relay_far_create(rrcp_session(engine), false, &f->far);
+}
+
+void node_far_close(struct node_far *f)
+{
+    relay_far_destroy(f->far);
+    free(f->message);
+    f->far = NULL;
+    f->message = NULL;
+}
+
+static bool are_plain(const struct backbone_event events[], int count)
+{
+    for (int i = 0; i < count; i++)
+        if (!relay_far_is_plain(&events[i]))
+            return false;
+    return true;
+}
+
+/* Its name is the table's, which may change with the next event. */
+static bool is_view_of_table(const struct relay_event *event)
+{
+    return event->hops > 0 &&
+           (event->event.type == BACKBONE_PEER_UP || event->event.type == BACKBONE_PEER_INFO);
+}
+
+static int take_raw(struct node_far *f, struct backbone_event out[], int max)
+{
+    struct relay_event event;
+    int made = 0;
+
+    while (made < max && (f->has_more || f->next < f->count)) {
+        const struct backbone_event *in = f->has_more ? NULL : &f->raw[f->next++];
+
+        f->has_more = relay_far_take(f->far, in, &event);
+        if (!f->has_more)
+            continue;
+        out[made++] = event.event;
+        if (is_view_of_table(&event))
+            break;
+    }
+    return made;
+}
+
+/* Batches of nothing but messages of users, and that is nearly all, stay where the engine put
+ * them. Of a batch that was for relays alone nothing comes: the next one follows. */
+int node_far_event(struct node_far *f, struct rrcp *engine, struct backbone_event out[], int max)
+{
+    int made = 0;
+
+    while (made == 0) {
+        if (f->next == f->count && !f->has_more) {
+            int count = rrcp_event(engine, out, max < NODE_RAW_MAX ? max : NODE_RAW_MAX);
+
+            if (are_plain(out, count))
+                return count;
+            memcpy(f->raw, out, (size_t)count * sizeof(out[0]));
+            f->next = 0;
+            f->count = count;
+        }
+        made = take_raw(f, out, max);
+    }
+    return made;
+}
+
+static uint8_t *room(struct node_far *f, size_t length)
+{
+    if (length > f->size) {
+        uint8_t *message = realloc(f->message, 2 * length);
+
+        if (!message)
+            return NULL;
+        f->message = message;
+        f->size = 2 * length;
+    }
+    return f->message;
+}
+
+int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, int port,
+                    const struct rrcp_msg *msg)
+{
+    struct relay_far_place place;
+    uint64_t self = rrcp_session(engine);
+    bool is_unicast = msg->flags & RRCP_MSG_UNICAST;
+
+    if (msg->session == 0 || msg->session == self ||
+        !relay_far_find(f->far, msg->session, &place) || place.is_native)
+        return rrcp_submit(engine, now_ns, port, msg);
+
+    size_t length = msg->length + (size_t)RELAY_TO_BYTES;
+    uint8_t *bytes = length <= f->message_max ? room(f, length) : NULL;
+    struct relay_message head = { .kind = RELAY_TO,
+                                  .flags = is_unicast ? RELAY_FLAG_UNICAST : 0,
+                                  .port = (uint16_t)port,
+                                  .origin = self,
+                                  .target = msg->session };
+    struct rrcp_msg through = *msg;
+    uint64_t dropped = rrcp_counters(engine)->unicast_dropped;
+
+    if (!bytes)
+        return MD_ERR_RANGE;
+    (void)relay_encode(&head, bytes);
+    if (msg->length > 0)
+        memcpy(bytes + RELAY_TO_BYTES, msg->bytes, msg->length);
+    through.bytes = bytes;
+    through.length = (uint32_t)length;
+    through.session = place.via;
+    int err = rrcp_submit(engine, now_ns, RELAY_PORT, &through);
+    if (rrcp_counters(engine)->unicast_dropped != dropped)
+        relay_far_dropped(f->far, msg->session, (uint16_t)port);
+    return err;
+}

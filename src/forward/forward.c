@@ -1,0 +1,425 @@
+/* forward.c - see forward/forward.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "forward/forward.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/table.h"
+#include "origins.h"
+#include "put.h"
+
+#define TICK_NS  (50 * MD_NS_PER_MS)
+#define GREET_NS (50 * MD_NS_PER_MS)
+
+enum { QUEUE_BYTES = 16 << 20 };
+
+/* ---- beginning and end ---------------------------------------------------------------------- */
+
+static int side_open(struct side *side, const struct forward_config *config, int index)
+{
+    uint64_t bytes = config->queue_bytes ? config->queue_bytes : QUEUE_BYTES;
+    uint64_t least = 4 * (uint64_t)config->message_bytes_max[1 - index];
+
+    side->session = config->session[index];
+    side->message_bytes_max = config->message_bytes_max[index];
+    int err = queue_open(&side->queue, bytes > least ? bytes : least);
+    if (!err)
+        err = relay_far_create(side->session, true, &side->far);
+    if (!err)
+        err = instances_create(&side->instances);
+    return err ? err : md_table_create(256, &side->table);
+}
+
+int forward_create(const struct forward_config *config, struct forward **out)
+{
+    struct forward *f = calloc(1, sizeof(*f));
+
+    *out = NULL;
+    if (!f)
+        return MD_ERR_NOMEM;
+    f->id = config->id;
+    int err = config->id ? filter_create(config, &f->filter) : MD_ERR_RANGE;
+    for (int i = 0; !err && i < FORWARD_SIDES; i++)
+        err = side_open(&f->sides[i], config, i);
+    if (err)
+        forward_destroy(f);
+    else
+        *out = f;
+    return err;
+}
+
+void forward_destroy(struct forward *f)
+{
+    if (!f)
+        return;
+    for (int i = 0; i < FORWARD_SIDES; i++) {
+        struct side *side = &f->sides[i];
+
+        for (int k = 0; k < side->count; k++)
+            free(side->all[k]);
+        md_table_destroy(side->table);
+        instances_destroy(side->instances);
+        relay_far_destroy(side->far);
+        queue_close(&side->queue);
+    }
+    filter_destroy(f->filter);
+    free(f);
+}
+
+/* ---- messages ------------------------------------------------------------------------------- */
+
+static void lose(struct origin *o, uint64_t first, uint64_t last, uint64_t count)
+{
+    if (o->lost == 0)
+        o->lost_first = first;
+    o->lost_last = last;
+    o->lost += count;
+}
+
+/* In the order of the origin's stream. `to`: a node over there; 0: all. */
+static void put_stream(struct forward *f, struct side *side, struct origin *o,
+                       const struct backbone_event *event, uint64_t to, uint64_t via)
+{
+    struct forward_counters *counters = &other_side(f, side)->counters;
+    struct relay_message head = { .kind = via ? RELAY_TO : RELAY_STREAM,
+                                  .hops = (uint8_t)(o->hops + 1),
+                                  .port = event->src_port,
+                                  .number = via ? 0 : o->number,
+                                  .seq = event->seq,
+                                  .origin = event->session,
+                                  .target = to };
+    struct rrcp_msg msg = { .bytes = event->bytes,
+                            .length = event->length,
+                            .topic = event->topic,
+                            .session = via ? via : to,
+                            .port = event->dst_port };
+
+    if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {
+        counters->too_long++;
+        lose(o, event->seq, event->seq, 1);
+        return;
+    }
+    if (!put_lost(side, o) || !put_message(side, &msg, &head, false)) {
+        counters->dropped++;
+        lose(o, event->seq, event->seq, 1);
+        return;
+    }
+    counters->messages++;
+    counters->bytes += event->length;
+}
+
+static void take_stream(struct forward *f, struct side *from, uint64_t now_ns,
+                        const struct relay_event *in)
+{
+    struct side *side = other_side(f, from);
+    struct origin *o = origin_find(side, in->event.session);
+    struct backbone_event event = in->event;
+
+    if (!o || (event.flags & (BACKBONE_FLAG_UNICAST | BACKBONE_FLAG_DIRECTED)))
+        return; /* for the relay itself: nothing */
+    if (!filter_stream(f->filter, from->instances, &event)) {
+        from->counters.not_wanted++;
+        return;
+    }
+    if (!o->is_wanted) {
+        o->is_wanted = true;
+        origin_decide(f, side, now_ns, o);
+    }
+    if (o->state == ORIGIN_CARRY)
+        put_stream(f, side, o, &event, 0, 0);
+}
+
+/* ---- for one node --------------------------------------------------------------------------- */
+
+/* By unicast to a session on `side`, heard there directly or through a relay. */
+static bool put_unicast(struct side *side, const struct relay_message *head,
+                        const struct backbone_event *event)
+{
+    struct relay_far_place place;
+    struct rrcp_msg msg = { .flags = RRCP_MSG_UNICAST };
+
+    if (!relay_far_find(side->far, head->target, &place))
+        return false;
+    msg.session = place.is_native ? head->target : place.via;
+    if (event) {
+        msg.bytes = event->bytes;
+        msg.length = event->length;
+        msg.topic = event->topic;
+        msg.port = event->dst_port;
+    }
+    return put_message(side, &msg, head, event == NULL);
+}
+
+/* A message of `to`'s user to `missed` was dropped. */
+static void tell_dropped(struct side *side, uint64_t to, uint16_t port, uint64_t missed)
+{
+    struct relay_message head = {
+        .kind = RELAY_DROPPED, .hops = 1, .port = port, .lost = 1, .origin = missed, .target = to
+    };
+
+    (void)put_unicast(side, &head, NULL);
+}
+
+static void take_unicast(struct forward *f, struct side *from, const struct relay_event *in)
+{
+    struct side *side = other_side(f, from);
+    const struct backbone_event *event = &in->event;
+    struct relay_message head = { .kind = RELAY_TO,
+                                  .hops = (uint8_t)(in->hops + 1),
+                                  .flags = RELAY_FLAG_UNICAST,
+                                  .port = event->src_port,
+                                  .seq = event->seq,
+                                  .origin = event->session,
+                                  .target = in->target };
+
+    if (!filter_unicast(from->instances, side->instances, event, in->target)) {
+        from->counters.not_wanted++;
+        return;
+    }
+    if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {
+        from->counters.too_long++;
+        tell_dropped(from, event->session, event->src_port, in->target);
+    } else if (!put_unicast(side, &head, event)) {
+        from->counters.dropped++;
+        tell_dropped(from, event->session, event->src_port, in->target);
+    } else {
+        from->counters.messages++;
+        from->counters.bytes += event->length;
+    }
+}
+
+/* Of the multicast stream of its sender, for one node alone. */
+static void take_directed(struct forward *f, struct side *from, const struct relay_event *in,
+                          const struct relay_far_place *place)
+{
+    struct side *side = other_side(f, from);
+    struct origin *o = origin_find(side, in->event.session);
+    struct backbone_event event = in->event;
+
+    if (!filter_stream(f->filter, from->instances, &event))
+        from->counters.not_wanted++;
+    else if (o && o->state == ORIGIN_CARRY)
+        put_stream(f, side, o, &event, in->target, place->is_native ? 0 : place->via);
+}
+
+static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
+                    const struct relay_event *in)
+{
+    struct side *side = other_side(f, from);
+    struct origin *o = origin_find(side, in->event.session);
+    struct relay_far_place place;
+
+    if (in->hops >= RELAY_HOPS_MAX) {
+        from->counters.hops++;
+        return;
+    }
+    if (!relay_far_find(side->far, in->target, &place)) {
+        from->counters.no_route++;
+        return;
+    }
+    if (in->kind == RELAY_DROPPED) {
+        struct relay_message head = { .kind = RELAY_DROPPED,
+                                      .hops = (uint8_t)(in->hops + 1),
+                                      .port = in->event.src_port,
+                                      .lost = (uint32_t)in->event.count,
+                                      .origin = in->event.session,
+                                      .target = in->target };
+
+        (void)put_unicast(side, &head, NULL);
+        return;
+    }
+    if (o && !o->is_wanted) {
+        o->is_wanted = true;
+        origin_decide(f, side, now_ns, o);
+    }
+    if (in->event.flags & BACKBONE_FLAG_UNICAST)
+        take_unicast(f, from, in);
+    else
+        take_directed(f, from, in, &place);
+}
+
+/* ---- events --------------------------------------------------------------------------------- */
+
+static void take_gap(struct forward *f, struct side *from, const struct backbone_event *gap)
+{
+    struct side *side = other_side(f, from);
+    struct origin *o = origin_find(side, gap->session);
+
+    if (!o || o->state != ORIGIN_CARRY)
+        return;
+    if (gap->reason == BACKBONE_GAP_UNICAST_RESET) {
+        o->has_reset = true;
+    } else {
+        from->counters.lost += gap->count;
+        lose(o, gap->seq, gap->last, gap->count ? gap->count : 1);
+    }
+    (void)put_lost(side, o);
+}
+
+static void take_user_down(struct forward *f, struct side *from, const struct backbone_event *down)
+{
+    struct side *side = other_side(f, from);
+    struct origin *o = origin_find(side, down->session);
+
+    if (down->src_port == 0)
+        return;
+    instances_end(from->instances, down->session, down->src_port);
+    if (!o || o->state != ORIGIN_CARRY)
+        return;
+    if (!put_notice(side, (struct relay_message){ .notice = RELAY_NOTICE_USER_DOWN,
+                                                  .port = down->src_port,
+                                                  .number = o->number,
+                                                  .reason = down->reason }))
+        origin_reset(f, side, o); /* harder than need be, but told */
+}
+
+static void take(struct forward *f, struct side *from, uint64_t now_ns,
+                 const struct relay_event *in)
+{
+    struct side *side = other_side(f, from);
+
+    if (in->event.session == from->session || in->event.session == side->session)
+        return;
+    switch ((enum backbone_event_type)in->event.type) {
+    case BACKBONE_PEER_UP:
+        origin_up(f, side, in);
+        if (from->full_ns > now_ns + GREET_NS)
+            from->full_ns = now_ns + GREET_NS; /* it wants to know what is carried to it */
+        break;
+    case BACKBONE_PEER_INFO:
+        origin_name(side, &in->event);
+        break;
+    case BACKBONE_PEER_DOWN:
+        origin_down(f, side, now_ns, &in->event);
+        instances_end(from->instances, in->event.session, 0);
+        break;
+    case BACKBONE_USER_DOWN:
+        take_user_down(f, from, &in->event);
+        break;
+    case BACKBONE_GAP:
+        take_gap(f, from, &in->event);
+        break;
+    case BACKBONE_MESSAGE:
+        if (in->target != 0)
+            take_to(f, from, now_ns, in);
+        else
+            take_stream(f, from, now_ns, in);
+        break;
+    default:
+        break;
+    }
+}
+
+static void begin(struct forward *f, uint64_t now_ns)
+{
+    if (f->begin_ns == 0)
+        f->begin_ns = now_ns;
+}
+
+void forward_input(struct forward *f, uint64_t now_ns, int index, const struct backbone_event *in)
+{
+    struct side *from = &f->sides[index];
+    struct relay_event event;
+
+    begin(f, now_ns);
+    for (bool more = relay_far_take(from->far, in, &event); more;
+         more = relay_far_take(from->far, NULL, &event))
+        take(f, from, now_ns, &event);
+}
+
+void forward_tick(struct forward *f, uint64_t now_ns)
+{
+    begin(f, now_ns);
+    if (now_ns < f->tick_ns)
+        return;
+    f->tick_ns = now_ns + TICK_NS;
+    for (int i = 0; i < FORWARD_SIDES; i++)
+        origins_tick(f, &f->sides[i], now_ns);
+}
+
+uint64_t forward_deadline(const struct forward *f)
+{
+    return f->tick_ns;
+}
+
+bool forward_peek(struct forward *f, int index, struct rrcp_msg *out)
+{
+    return queue_peek(&f->sides[index].queue, out);
+}
+
+void forward_take(struct forward *f, int index, bool is_dropped)
+{
+    struct side *side = &f->sides[index];
+    struct relay_message message;
+    struct rrcp_msg msg;
+
+    if (is_dropped && queue_peek(&side->queue, &msg) &&
+        relay_decode(msg.bytes, msg.length, &message) && message.kind == RELAY_TO &&
+        (message.flags & RELAY_FLAG_UNICAST)) {
+        struct side *from = other_side(f, side);
+
+        from->counters.refused++;
+        tell_dropped(from, message.origin, message.port, message.target);
+    }
+    queue_take(&side->queue);
+    if (side->is_over && side->queue.head - side->queue.tail <= side->queue.size / 2)
+        side->is_over = false;
+}
+
+int forward_interest(const struct forward *f, uint32_t *out, int max)
+{
+    return filter_interest(f->filter, out, max);
+}
+
+const struct forward_counters *forward_counters(struct forward *f, int index)
+{
+    const struct side *to = &f->sides[1 - index];
+    /* Of the queue of the other side: it was heard on `index`. */
+    struct forward_counters *counters = &f->sides[index].counters;
+
+    counters->queue = to->queue.head - to->queue.tail;
+    counters->queue_high = to->queue.high;
+    counters->services_differ = to->other_services != 0;
+    return counters;
+}
+
+const struct relay_far_counters *forward_heard(const struct forward *f, int index)
+{
+    return relay_far_counters(f->sides[index].far);
+}
+
+uint64_t forward_other_services(const struct forward *f, int index)
+{
+    return f->sides[index].other_services;
+}
+
+const char *forward_check(const struct forward *f)
+{
+    for (int i = 0; i < FORWARD_SIDES; i++) {
+        const struct side *side = &f->sides[i];
+        const char *broken = relay_far_check(side->far);
+        int carried = 0;
+
+        if (broken)
+            return broken;
+        for (int k = 0; k < side->count; k++) {
+            const struct origin *o = side->all[k];
+
+            carried += o->state != ORIGIN_IDLE;
+            if (o->index != k || origin_find(side, o->session) != o)
+                return "an origin is not where the table says";
+            if (o->state != ORIGIN_IDLE && (!o->is_heard || o->hops >= RELAY_HOPS_MAX))
+                return "an origin is carried that is not heard, or from too far";
+            if ((o->state == ORIGIN_CARRY) != (o->number != 0))
+                return "an origin that is carried has no number, or another one has";
+        }
+        if (carried != side->carried || carried > RELAY_ROUTES_MAX)
+            return "the number of origins carried is wrong";
+        if (side->queue.head - side->queue.tail > side->queue.size)
+            return "the queue is longer than its room";
+    }
+    return NULL;
+}

@@ -1,0 +1,247 @@
+/* origins.c - see origins.h. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/err.h"
+#include "base/table.h"
+#include "origins.h"
+#include "put.h"
+#include "rrmp/record.h"
+
+/* A relay that has just started hears first who carries what. */
+#define LISTEN_NS (2500 * MD_NS_PER_MS)
+/* How long a claim may be answered. */
+#define CLAIM_NS    (300 * MD_NS_PER_MS)
+#define FULL_NS     (1 * MD_NS_PER_S)
+#define REMEMBER_NS (60 * MD_NS_PER_S)
+
+struct origin *origin_find(const struct side *side, uint64_t session)
+{
+    return md_table_get(side->table, &session, sizeof(session));
+}
+
+static void forget(struct side *side, struct origin *o)
+{
+    (void)md_table_remove(side->table, &o->session, sizeof(o->session));
+    side->all[o->index] = side->all[--side->count];
+    side->all[o->index]->index = o->index;
+    free(o);
+}
+
+static void make_room(struct side *side)
+{
+    struct origin *oldest = NULL;
+
+    for (int i = 0; i < side->count; i++)
+        if (!side->all[i]->is_heard && (!oldest || side->all[i]->gone_ns < oldest->gone_ns))
+            oldest = side->all[i];
+    if (oldest)
+        forget(side, oldest);
+}
+
+static struct origin *make(struct side *side, uint64_t session)
+{
+    struct origin *o = origin_find(side, session);
+
+    if (o)
+        return o;
+    if (side->count == ORIGINS_MAX)
+        make_room(side);
+    if (side->count == ORIGINS_MAX || (o = calloc(1, sizeof(*o))) == NULL)
+        return NULL;
+    o->session = session;
+    o->index = side->count;
+    if (md_table_put(side->table, &o->session, sizeof(o->session), o) != MD_OK) {
+        free(o);
+        return NULL;
+    }
+    return side->all[side->count++] = o;
+}
+
+static void set_name(struct origin *o, const struct backbone_event *event)
+{
+    uint32_t length = event->length < RELAY_NAME_MAX ? event->length : RELAY_NAME_MAX;
+
+    if (!event->bytes || length == 0)
+        return;
+    memcpy(o->name, event->bytes, length);
+    o->name_length = (uint8_t)length;
+}
+
+void origin_up(struct forward *f, struct side *side, const struct relay_event *up)
+{
+    struct origin *o = make(side, up->event.session);
+
+    if (!o) {
+        other_side(f, side)->counters.full++;
+        return;
+    }
+    o->hops = up->hops;
+    o->is_heard = true;
+    set_name(o, &up->event);
+}
+
+void origin_name(struct side *side, const struct backbone_event *info)
+{
+    struct origin *o = origin_find(side, info->session);
+
+    if (o)
+        set_name(o, info);
+}
+
+/* ---- what others are told ------------------------------------------------------------------- */
+
+static struct relay_route route_of(const struct origin *o, enum relay_route_state state,
+                                   uint8_t reason)
+{
+    return (struct relay_route){ .number = o->number,
+                                 .hops = (uint8_t)(o->hops + 1),
+                                 .state = (uint8_t)state,
+                                 .reason = reason,
+                                 .name_length = o->name_length,
+                                 .session = o->session,
+                                 .name = o->name };
+}
+
+static bool put_routes(struct forward *f, struct side *side, uint16_t count, size_t length,
+                       uint8_t flags)
+{
+    struct relay_message head = { .kind = RELAY_ROUTES,
+                                  .flags = flags,
+                                  .count = count,
+                                  .services = filter_digest(f->filter),
+                                  .id = f->id };
+    struct rrcp_msg msg = { .bytes = f->routes,
+                            .length = (uint32_t)length,
+                            .topic = RRMP_TOPIC_CONTROL };
+
+    return put_message(side, &msg, &head, true);
+}
+
+static void say(struct forward *f, struct side *side, const struct origin *o,
+                enum relay_route_state state, uint8_t reason)
+{
+    struct relay_route route = route_of(o, state, reason);
+
+    if (!put_routes(f, side, 1, relay_route_encode(&route, f->routes), 0))
+        side->full_ns = 0;
+}
+
+static void say_all(struct forward *f, struct side *side, uint64_t now_ns)
+{
+    size_t length = 0;
+    uint16_t count = 0;
+
+    for (int i = 0; i < side->count; i++) {
+        const struct origin *o = side->all[i];
+        enum relay_route_state state =
+            o->state == ORIGIN_CARRY ? RELAY_ROUTE_UP : RELAY_ROUTE_CLAIM;
+        struct relay_route route = route_of(o, state, 0);
+
+        if (o->state == ORIGIN_IDLE)
+            continue;
+        length += relay_route_encode(&route, f->routes + length);
+        count++;
+    }
+    if (put_routes(f, side, count, length, RELAY_FLAG_FULL))
+        side->full_ns = now_ns + FULL_NS;
+}
+
+/* ---- who carries ---------------------------------------------------------------------------- */
+
+static void leave(struct forward *f, struct side *side, struct origin *o, uint8_t reason)
+{
+    if (o->state != ORIGIN_IDLE) {
+        side->carried--;
+        say(f, side, o, RELAY_ROUTE_DOWN, reason);
+    }
+    o->state = ORIGIN_IDLE;
+    o->number = 0;
+    o->lost = 0;
+    o->has_reset = false;
+}
+
+void origin_down(struct forward *f, struct side *side, uint64_t now_ns,
+                 const struct backbone_event *down)
+{
+    struct origin *o = origin_find(side, down->session);
+
+    if (!o)
+        return;
+    leave(f, side, o, down->reason);
+    o->is_heard = false;
+    o->gone_ns = now_ns;
+}
+
+void origin_reset(struct forward *f, struct side *side, struct origin *o)
+{
+    leave(f, side, o, BACKBONE_DOWN_TIMEOUT);
+    side->full_ns = 0;
+}
+
+/* Heard directly over there, or brought by a relay with fewer hops or a lower id. */
+static bool is_others(struct forward *f, struct side *side, const struct origin *o)
+{
+    struct relay_far_right right;
+    unsigned hops = o->hops + 1u;
+
+    if (!relay_far_right(side->far, o->session, &right))
+        return false;
+    if (right.hops > hops || (right.hops == hops && right.id > f->id))
+        return false;
+    if (right.hops > 0 && right.services != filter_digest(f->filter))
+        side->other_services = right.relay;
+    return true;
+}
+
+void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct origin *o)
+{
+    bool is_possible = o->is_heard && o->is_wanted && o->hops < RELAY_HOPS_MAX &&
+                       now_ns >= f->begin_ns + LISTEN_NS;
+
+    o->stands_by = is_possible && is_others(f, side, o);
+    if (!is_possible || o->stands_by) {
+        if (o->state == ORIGIN_CARRY)
+            other_side(f, side)->counters.switches++;
+        if (o->state != ORIGIN_IDLE)
+            leave(f, side, o, BACKBONE_DOWN_TIMEOUT);
+        return;
+    }
+    if (o->state == ORIGIN_IDLE) {
+        if (side->carried == RELAY_ROUTES_MAX) {
+            other_side(f, side)->counters.full++;
+            return;
+        }
+        side->carried++;
+        o->state = ORIGIN_CLAIM;
+        o->claim_ns = now_ns + CLAIM_NS;
+        say(f, side, o, RELAY_ROUTE_CLAIM, 0);
+    } else if (o->state == ORIGIN_CLAIM && now_ns >= o->claim_ns) {
+        o->state = ORIGIN_CARRY;
+        o->number = ++side->next_number;
+        say(f, side, o, RELAY_ROUTE_UP, 0);
+    }
+}
+
+void origins_tick(struct forward *f, struct side *side, uint64_t now_ns)
+{
+    struct forward_counters *counters = &other_side(f, side)->counters;
+
+    counters->carried = counters->standing_by = 0;
+    side->other_services = 0;
+    for (int i = side->count - 1; i >= 0; i--) {
+        struct origin *o = side->all[i];
+
+        origin_decide(f, side, now_ns, o);
+        counters->carried += o->state == ORIGIN_CARRY;
+        counters->standing_by += o->stands_by;
+        if (o->state == ORIGIN_CARRY)
+            (void)put_lost(side, o);
+        if (!o->is_heard && now_ns - o->gone_ns > REMEMBER_NS)
+            forget(side, o);
+    }
+    if (now_ns >= side->full_ns)
+        say_all(f, side, now_ns);
+}

@@ -1,0 +1,20 @@
+/* origins.h - which nodes of one network this relay carries onto the other. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef ORIGINS_H
+#define ORIGINS_H
+
+#include "impl.h"
+
+/* `side` is everywhere the one onto which they are carried. */
+struct origin *origin_find(const struct side *side, uint64_t session);
+void origin_up(struct forward *f, struct side *side, const struct relay_event *up);
+void origin_name(struct side *side, const struct backbone_event *info);
+void origin_down(struct forward *f, struct side *side, uint64_t now_ns,
+                 const struct backbone_event *down);
+/* Begins or ends to carry it, by the rights of all that are heard. */
+void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct origin *o);
+void origins_tick(struct forward *f, struct side *side, uint64_t now_ns);
+/* It is not carried any more, and will be anew: something could not be told. */
+void origin_reset(struct forward *f, struct side *side, struct origin *o);
+
+#endif

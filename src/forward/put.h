@@ -1,0 +1,17 @@
+/* put.h - what the relay says on a network: into its queue. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef PUT_H
+#define PUT_H
+
+#include "impl.h"
+
+/* False: no room. `is_own`: of the relay itself, for which some room is kept. */
+bool put_message(struct side *side, const struct rrcp_msg *msg, const struct relay_message *head,
+                 bool is_own);
+
+bool put_notice(struct side *side, struct relay_message notice);
+
+/* Tells losses of an origin. False: there is no room to tell them now. */
+bool put_lost(struct side *side, struct origin *o);
+
+#endif

@@ -1,0 +1,321 @@
+/* relaysim.c - networks with relays between them, in virtual time, under a seed. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "relaysim.h"
+
+/*
+ * Instances tick, requesters ask them, some network away. Checked all the time: the ticks of each
+ * session come in order and once, and what is missing was told before the next; nothing comes of a
+ * session that is not up; tables are whole. In the end, when all faults have stopped, each
+ * requester has ticks and answers of each instance that is at most four relays away.
+ */
+enum scenario { TWO_RELAYS, RING, KILLED, LOSS, RESTARTS, SLOW, CUT, CHAIN, SCENARIOS };
+
+static const char *const names[SCENARIOS] = { "two-relays", "ring", "killed", "loss",
+                                              "restarts",   "slow", "cut",    "chain" };
+
+static int add_place(struct world *w, int net)
+{
+    return w->places[net]++;
+}
+
+static void add_node(struct world *w, int net, bool is_source)
+{
+    struct node *node = &w->nodes[w->node_count++];
+
+    node->place.net = net;
+    node->place.index = add_place(w, net);
+    node->is_source = is_source;
+}
+
+static void add_relay(struct world *w, int from, int to)
+{
+    struct relay *relay = &w->relays[w->relay_count++];
+
+    relay->places[0].net = from;
+    relay->places[0].index = add_place(w, from);
+    relay->places[1].net = to;
+    relay->places[1].index = add_place(w, to);
+}
+
+static void build(struct world *w, enum scenario scenario)
+{
+    bool is_ring =
+        scenario == RING || ((scenario == KILLED || scenario == LOSS) && w->seed / 8 % 2);
+
+    w->net_count = scenario == CHAIN ? 6 : is_ring ? 3 : 2;
+    w->tick_rate = scenario == SLOW ? 8 : 1;
+    w->data_rate = scenario == SLOW ? 300000 : 0;
+    for (int net = 0; net < w->net_count; net++) {
+        w->nets[net] = simnet_create(&(struct simnet_config){
+            .seed = w->seed * 16 + (uint64_t)net, .nodes = PLACES_MAX, .socket_bytes = 4 << 20 });
+        add_node(w, net, net == 0 || (net == 1 && w->seed % 3 == 0));
+        add_node(w, net, false);
+    }
+    if (scenario == CHAIN)
+        for (int i = 0; i < 5; i++)
+            add_relay(w, i, i + 1);
+    else if (is_ring)
+        for (int i = 0; i < 3; i++)
+            add_relay(w, i, (i + 1) % 3);
+    else
+        for (int i = 0; i < 2; i++)
+            add_relay(w, 0, 1);
+    if (!is_ring && scenario == LOSS)
+        add_relay(w, 0, 1);
+}
+
+static void set_loss(struct world *w, uint32_t ppm)
+{
+    for (int net = 0; net < w->net_count; net++)
+        for (int i = 0; i < w->places[net]; i++) {
+            simnet_in(w->nets[net], i)->loss_ppm = ppm;
+            simnet_in(w->nets[net], i)->reorder_ppm = ppm;
+            simnet_in(w->nets[net], i)->reorder_ns = 2 * MD_NS_PER_MS;
+            simnet_in(w->nets[net], i)->duplicate_ppm = ppm / 4;
+        }
+}
+
+static void check_tables(struct world *w)
+{
+    for (int i = 0; i < w->relay_count; i++) {
+        const char *broken = w->relays[i].is_up ? forward_check(w->relays[i].forward) : NULL;
+
+        if (broken)
+            fail(w, "relay %d: %s", i, broken);
+    }
+}
+
+static void run_for(struct world *w, uint64_t ns)
+{
+    int node;
+
+    for (uint64_t end_ns = w->now_ns + ns; w->now_ns < end_ns && !w->failed;) {
+        w->now_ns += STEP_NS;
+        for (int net = 0; net < w->net_count; net++)
+            while (simnet_step(w->nets[net], w->now_ns, &node))
+                continue;
+        for (int i = 0; i < w->node_count; i++)
+            if (w->nodes[i].place.is_up)
+                node_run(w, &w->nodes[i]);
+        for (int i = 0; i < w->relay_count; i++)
+            if (w->relays[i].is_up)
+                relay_run(w, &w->relays[i]);
+        if (w->now_ns / STEP_NS % 64 == 0)
+            check_tables(w);
+    }
+}
+
+static uint64_t draw(struct world *w, uint64_t below)
+{
+    return md_prng_u64(&w->prng) % below;
+}
+
+static uint64_t some_time(struct world *w)
+{
+    return (500 + draw(w, 6000)) * MD_NS_PER_MS;
+}
+
+static void cut(struct world *w, struct place *place, bool is_cut)
+{
+    for (int i = 0; i < w->places[place->net]; i++)
+        if (i != place->index) {
+            simnet_block(w->nets[place->net], place->index, i, is_cut);
+            simnet_block(w->nets[place->net], i, place->index, is_cut);
+        }
+}
+
+static void kill_one(struct world *w)
+{
+    struct relay *relay = &w->relays[draw(w, (uint64_t)w->relay_count)];
+
+    relay_end(w, relay);
+    run_for(w, some_time(w));
+    relay_begin(w, relay);
+    run_for(w, some_time(w));
+}
+
+static void restart_one(struct world *w)
+{
+    struct node *node = &w->nodes[draw(w, (uint64_t)w->node_count)];
+
+    node_stop(w, node);
+    run_for(w, draw(w, 2) ? 10 * MD_NS_PER_MS : some_time(w));
+    node_start(w, node);
+    run_for(w, some_time(w));
+}
+
+static void cut_one(struct world *w)
+{
+    struct place *place = &w->relays[draw(w, (uint64_t)w->relay_count)].places[draw(w, 2)];
+
+    cut(w, place, true);
+    run_for(w, some_time(w));
+    cut(w, place, false);
+    run_for(w, some_time(w));
+}
+
+static void trouble(struct world *w, enum scenario scenario)
+{
+    if (scenario == LOSS)
+        set_loss(w, 1000 + (uint32_t)draw(w, 40000));
+    for (int i = 0; i < 3 && !w->failed; i++)
+        switch (scenario) {
+        case KILLED:
+            kill_one(w);
+            break;
+        case LOSS:
+            if (draw(w, 2))
+                kill_one(w);
+            else
+                restart_one(w);
+            break;
+        case RESTARTS:
+            restart_one(w);
+            break;
+        case CUT:
+            cut_one(w);
+            break;
+        default:
+            run_for(w, some_time(w));
+        }
+    set_loss(w, 0);
+}
+
+/* ---- the end -------------------------------------------------------------------------------- */
+
+/* Networks are in a line, or a ring in which each is next to each. */
+static int distance(const struct world *w, int a, int b)
+{
+    int between = a < b ? b - a : a - b;
+
+    return w->net_count == 6 ? between : between > 0;
+}
+
+static void check_pair(struct world *w, const struct node *node, const struct node *source)
+{
+    const struct view *view = &node->views[source->session];
+    bool is_near = distance(w, node->place.net, source->place.net) <= RELAY_HOPS_MAX;
+
+    if (!is_near && view->is_up)
+        fail(w, "node %d hears session %d over more than four relays", node->session,
+             source->session);
+    if (!is_near)
+        return;
+    if (!view->is_up || w->now_ns - view->tick_ns > 2 * MD_NS_PER_S)
+        fail(w, "session %d does not hear %d: %s, last tick %" PRIu64 " ms ago", node->session,
+             source->session, view->is_up ? "up" : "down",
+             (uint64_t)((w->now_ns - view->tick_ns) / MD_NS_PER_MS));
+    else if (!node->is_source && w->now_ns - view->answer_ns > 2 * MD_NS_PER_S)
+        fail(w, "session %d has no answer of %d since %" PRIu64 " ms", node->session,
+             source->session, (uint64_t)((w->now_ns - view->answer_ns) / MD_NS_PER_MS));
+}
+
+/* What was under way may have waited in the queue of a slow network. */
+static bool was_told(const struct world *w, int who, int of, uint64_t at_ns)
+{
+    for (int i = 0; i < TOLD_MAX; i++) {
+        uint64_t told_ns = w->told_ns[who][of][i];
+
+        if (told_ns && (told_ns > at_ns ? told_ns - at_ns : at_ns - told_ns) < 15 * MD_NS_PER_S)
+            return true;
+    }
+    return false;
+}
+
+static void check_end(struct world *w)
+{
+    for (int i = 0; i < w->node_count && !w->failed; i++)
+        for (int k = 0; k < w->node_count && !w->failed; k++)
+            if (k != i && w->nodes[k].is_source)
+                check_pair(w, &w->nodes[i], &w->nodes[k]);
+    for (int i = 0; i < w->relay_count; i++)
+        for (int side = 0; side < FORWARD_SIDES; side++)
+            w->forwarded += forward_counters(w->relays[i].forward, side)->messages;
+}
+
+static void check_holes(struct world *w)
+{
+    for (int i = 0; i < w->hole_count; i++) {
+        const struct hole *h = &w->holes[i];
+
+        if (!was_told(w, h->from, h->to, h->at_ns) && !was_told(w, h->to, h->from, h->at_ns) &&
+            w->hole_count < 4096)
+            fail(w, "unicast of %d to %d was lost and nobody was told", h->from, h->to);
+    }
+    w->hole_count = 0;
+}
+
+static bool run_seed(uint64_t seed, int only, bool is_loud)
+{
+    struct world *w = calloc(1, sizeof(*w));
+    enum scenario scenario = only >= 0 ? (enum scenario)only : (enum scenario)(seed % SCENARIOS);
+
+    if (!w)
+        abort();
+    w->seed = seed;
+    w->prng = md_prng_init(seed);
+    w->now_ns = MD_NS_PER_S;
+    build(w, scenario);
+    for (int i = 0; i < w->node_count; i++)
+        node_start(w, &w->nodes[i]);
+    for (int i = 0; i < w->relay_count; i++) {
+        run_for(w, draw(w, 2) * draw(w, 3000) * MD_NS_PER_MS);
+        relay_begin(w, &w->relays[i]);
+    }
+    run_for(w, 5 * MD_NS_PER_S);
+    check_holes(w);
+    trouble(w, scenario);
+    run_for(w, 14 * MD_NS_PER_S);
+    check_holes(w);
+    check_end(w);
+    bool is_good = !w->failed;
+    if (!is_good || is_loud)
+        printf("seed %" PRIu64 " %s: %s; ticks sent %" PRIu64 " got %" PRIu64 ", answers %" PRIu64
+               ", forwarded %" PRIu64 ", gaps %" PRIu64 ", downs %" PRIu64 "\n",
+               seed, names[scenario], is_good ? "good" : w->failed, w->ticks_sent, w->ticks_got,
+               w->answers_got, w->forwarded, w->gaps_told, w->downs_told);
+    for (int i = 0; i < w->node_count; i++)
+        if (w->nodes[i].place.is_up)
+            node_stop(w, &w->nodes[i]);
+    for (int i = 0; i < w->relay_count; i++)
+        if (w->relays[i].is_up)
+            relay_end(w, &w->relays[i]);
+    for (int i = 0; i < w->net_count; i++)
+        simnet_destroy(w->nets[i]);
+    free(w);
+    return is_good;
+}
+
+int main(int argc, char **argv)
+{
+    uint64_t first = 0, last = SCENARIOS - 1;
+    int only = -1, bad = 0;
+    bool is_loud = false;
+
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--seeds") == 0 && i + 1 < argc &&
+            sscanf(argv[++i], "%" SCNu64 "..%" SCNu64, &first, &last) == 2)
+            continue;
+        if (strcmp(argv[i], "--scenario") == 0 && i + 1 < argc) {
+            for (int k = 0; k < SCENARIOS; k++)
+                only = strcmp(argv[i + 1], names[k]) == 0 ? k : only;
+            i++;
+            continue;
+        }
+        if (strcmp(argv[i], "--loud") != 0) {
+            fprintf(stderr, "relaysim [--seeds A..B] [--scenario NAME] [--loud]\n");
+            return 2;
+        }
+        is_loud = true;
+    }
+    for (uint64_t seed = first; seed <= last; seed++)
+        bad += !run_seed(seed, only, is_loud);
+    printf("%" PRIu64 " seeds, %d bad\n", last - first + 1, bad);
+    return bad > 0;
+}

@@ -1,0 +1,107 @@
+/* relaysim.h - networks, nodes and relays of a simulation. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#ifndef RELAYSIM_H
+#define RELAYSIM_H
+
+#include "base/prng.h"
+#include "forward/forward.h"
+#include "node_far.h"
+#include "simnet.h"
+
+enum {
+    NETS_MAX = 6,
+    PLACES_MAX = 8, /* of a network */
+    NODES_MAX = 16,
+    RELAYS_MAX = 5,
+    SESSIONS_MAX = 64, /* of a run, those that ended included */
+    PACKETS_MAX = 64,
+    TOLD_MAX = 64,
+};
+
+#define STEP_NS (500 * 1000ull)
+
+/* An engine and its place in a network. */
+struct place {
+    struct rrcp *engine;
+    int net, index;
+    bool is_up;
+};
+
+/* What a node knows of another session, and has got of it. */
+struct view {
+    bool is_up;
+    uint64_t last;    /* counter of its last tick */
+    uint64_t asked;   /* counter of its last request, or answer */
+    bool is_told;     /* since the last tick */
+    bool knows_ticks; /* since it came up, or is told */
+    uint64_t tick_ns, answer_ns;
+    uint64_t sent; /* requests to it */
+};
+
+/* A requester, or an instance with one service. */
+struct node {
+    struct place place;
+    struct node_far far;
+    bool is_source;
+    int port;
+    int session; /* number in the world's table */
+    uint64_t ticks, answers[SESSIONS_MAX];
+    uint64_t beat_ns, tick_ns, ask_ns;
+    uint32_t svc_seq;
+    struct view views[SESSIONS_MAX];
+};
+
+struct relay {
+    struct place places[FORWARD_SIDES];
+    struct forward *forward;
+    bool is_up;
+};
+
+/* A request, or an answer, did not come, and one behind it did: somebody must have been told. */
+struct hole {
+    uint64_t at_ns;
+    int from, to; /* sessions */
+};
+
+struct world {
+    uint64_t seed, now_ns;
+    struct md_prng prng;
+    int net_count, node_count, relay_count;
+    struct simnet *nets[NETS_MAX];
+    int places[NETS_MAX];
+    struct node nodes[NODES_MAX];
+    struct relay relays[RELAYS_MAX];
+    uint64_t sessions[SESSIONS_MAX];
+    int owner[SESSIONS_MAX]; /* the node; -1: of a relay */
+    int home[SESSIONS_MAX];  /* its network */
+    /* When one was told something of another, the last times. */
+    uint64_t told_ns[SESSIONS_MAX][SESSIONS_MAX][TOLD_MAX];
+    uint32_t told_count[SESSIONS_MAX][SESSIONS_MAX];
+    int session_count;
+    struct hole holes[4096];
+    int hole_count;
+    uint64_t ticks_sent, ticks_got, answers_got, gaps_told, downs_told, forwarded;
+    uint64_t data_rate; /* of relays on network 1; 0: no limit */
+    int tick_rate;      /* of each source, a step */
+    bool is_quiet;
+    const char *failed;
+    char why[256];
+};
+
+void fail(struct world *w, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* relaysim_node.c */
+void node_start(struct world *w, struct node *node);
+void node_stop(struct world *w, struct node *node);
+void node_run(struct world *w, struct node *node);
+
+/* relaysim_relay.c */
+void place_start(struct world *w, struct place *place, const char *name, int owner);
+void place_receive(struct world *w, struct place *place);
+void place_send(struct world *w, struct place *place);
+void relay_begin(struct world *w, struct relay *relay);
+void relay_end(struct world *w, struct relay *relay);
+void relay_run(struct world *w, struct relay *relay);
+int world_session(const struct world *w, uint64_t session);
+
+#endif

@@ -1,0 +1,389 @@
+/* test_forward.c - a relay alone: what it forwards, when it stands by, what it tells as lost. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "backbone/topic.h"
+#include "base/clock.h"
+#include "forward/forward.h"
+#include "rrmp/record.h"
+
+enum { A = 0, B = 1, OWN_A = 10, OWN_B = 20, SOURCE = 1000, SINK = 2000, OTHER = 500 };
+
+#define MAX_BYTES (64u << 10)
+
+struct bed {
+    struct forward *f;
+    uint64_t now_ns;
+    uint8_t record[4096];
+    int streams, tos, drops, routes_up, routes_down, claims, notices;
+    struct relay_message last; /* STREAM, TO, DROPPED, NOTICE */
+    struct rrcp_msg last_msg;
+    uint8_t bytes[4096];
+};
+
+static struct forward_name name(const char *text)
+{
+    return (struct forward_name){ text, strlen(text) };
+}
+
+static void open_bed(struct bed *bed)
+{
+    struct forward_name services[] = { name("IDN"), name("ELEKTRON") };
+    struct forward_name topics[] = { name("risk.*"), name("clock") };
+    struct forward_config config = { .session = { OWN_A, OWN_B },
+                                     .id = 50,
+                                     .services = services,
+                                     .service_count = 2,
+                                     .topics = topics,
+                                     .topic_count = 2,
+                                     .message_bytes_max = { MAX_BYTES, MAX_BYTES } };
+
+    *bed = (struct bed){ .now_ns = MD_NS_PER_S };
+    assert_int_equal(forward_create(&config, &bed->f), 0);
+}
+
+static void look_at_routes(struct bed *bed, const struct relay_message *message)
+{
+    struct relay_route route;
+    size_t at = 0;
+
+    if (message->flags & RELAY_FLAG_FULL)
+        return;
+    while (relay_route_next(message, &at, &route)) {
+        bed->routes_up += route.state == RELAY_ROUTE_UP;
+        bed->routes_down += route.state == RELAY_ROUTE_DOWN;
+        bed->claims += route.state == RELAY_ROUTE_CLAIM;
+    }
+}
+
+static void drain(struct bed *bed, int side)
+{
+    struct rrcp_msg msg;
+    struct relay_message message;
+
+    while (forward_peek(bed->f, side, &msg)) {
+        assert_true(relay_decode(msg.bytes, msg.length, &message));
+        if (message.kind == RELAY_ROUTES) {
+            look_at_routes(bed, &message);
+        } else {
+            bed->streams += message.kind == RELAY_STREAM;
+            bed->tos += message.kind == RELAY_TO;
+            bed->drops += message.kind == RELAY_DROPPED;
+            bed->notices += message.kind == RELAY_NOTICE;
+            bed->last = message;
+            bed->last_msg = msg;
+            memcpy(bed->bytes, message.bytes, message.length < 4096 ? message.length : 0);
+        }
+        forward_take(bed->f, side, false);
+    }
+    assert_null(forward_check(bed->f));
+}
+
+static void pass(struct bed *bed, uint64_t ns)
+{
+    for (uint64_t end_ns = bed->now_ns + ns; bed->now_ns < end_ns;
+         bed->now_ns += 10 * MD_NS_PER_MS) {
+        forward_tick(bed->f, bed->now_ns);
+        drain(bed, A);
+        drain(bed, B);
+    }
+}
+
+static void input(struct bed *bed, int side, struct backbone_event event)
+{
+    forward_input(bed->f, bed->now_ns, side, &event);
+    assert_null(forward_check(bed->f));
+}
+
+static void peer(struct bed *bed, int side, uint64_t session, uint8_t type)
+{
+    input(bed, side, (struct backbone_event){ .type = type, .session = session, .reason = 2 });
+}
+
+static size_t encode(struct bed *bed, const struct rrmp_record *record)
+{
+    struct md_wr wr = md_wr_init(bed->record, sizeof(bed->record));
+
+    rrmp_record_encode(&wr, record);
+    assert_true(md_wr_ok(&wr));
+    return md_wr_length(&wr);
+}
+
+static void message(struct bed *bed, int side, uint64_t session, uint32_t topic, size_t length)
+{
+    input(bed, side,
+          (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                   .session = session,
+                                   .src_port = 3,
+                                   .seq = 77,
+                                   .topic = topic,
+                                   .bytes = bed->record,
+                                   .length = (uint32_t)length });
+}
+
+static void instance(struct bed *bed, int side, uint64_t session)
+{
+    uint8_t rows[48];
+    const char *const names[] = { "SECRET", "IDN", "OTHER" };
+    struct rrmp_record record = { .header = { .type = RRMP_INSTANCE, .svc = RRMP_SVC_NONE },
+                                  .u.instance = { .interval_ms = 1000,
+                                                  .service_count = 3,
+                                                  .name = { (const uint8_t *)"h.1.src", 7 },
+                                                  .services = rows } };
+
+    for (uint16_t i = 0; i < 3; i++) {
+        struct rrmp_instance_row row = { .svc = i,
+                                         .state = 3,
+                                         .topic = rrmp_topic(names[i], strlen(names[i])),
+                                         .version = 1,
+                                         .last_seq = 9 };
+        rrmp_instance_row_put(rows + (size_t)16 * i, &row);
+    }
+    message(bed, side, session, RRMP_TOPIC_CONTROL, encode(bed, &record));
+}
+
+/* A tick of the service, as far as the relay looks. */
+static void tick(struct bed *bed, const char *service)
+{
+    memset(bed->record, 0, 64);
+    bed->record[0] = RRMP_UPDATE;
+    bed->record[1] = RRMP_VERSION << 4;
+    message(bed, A, SOURCE, rrmp_topic(service, strlen(service)), 64);
+    drain(bed, B);
+}
+
+/* The source is heard on A, offers IDN among others, and is carried onto B. */
+static void carry(struct bed *bed)
+{
+    peer(bed, A, SOURCE, BACKBONE_PEER_UP);
+    pass(bed, 3 * MD_NS_PER_S);
+    assert_int_equal(bed->claims, 0);
+    instance(bed, A, SOURCE);
+    pass(bed, MD_NS_PER_S);
+    assert_int_equal(bed->claims, 1);
+    assert_int_equal(bed->routes_up, 1);
+}
+
+static void only_configured_services_go_on(void **state)
+{
+    struct bed bed;
+    struct rrmp_record record;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    instance(&bed, A, SOURCE);
+    drain(&bed, B);
+    assert_int_equal(bed.streams, 1);
+    assert_int_equal(rrmp_record_decode(bed.bytes, bed.last.length, &record), 0);
+    assert_int_equal(record.u.instance.service_count, 1);
+    assert_int_equal(rrmp_instance_row(&record.u.instance, 0).svc, 1);
+    assert_int_equal(rrmp_instance_row(&record.u.instance, 0).last_seq, 9);
+    tick(&bed, "SECRET");
+    assert_int_equal(bed.streams, 1);
+    tick(&bed, "IDN");
+    assert_int_equal(bed.streams, 2);
+    assert_int_equal(bed.last.seq, 77);
+    assert_int_equal(bed.last.port, 3);
+    assert_int_equal(bed.last.hops, 1);
+    assert_int_equal(forward_counters(bed.f, A)->not_wanted, 1);
+    forward_destroy(bed.f);
+}
+
+static void a_request_goes_to_the_services_that_are_forwarded(void **state)
+{
+    struct bed bed;
+    uint8_t bytes[RELAY_TO_BYTES + 64] = { 0 };
+    struct relay_message to = {
+        .kind = RELAY_TO, .flags = RELAY_FLAG_UNICAST, .port = 8, .origin = SINK, .target = SOURCE
+    };
+    struct backbone_event event = { .type = BACKBONE_MESSAGE,
+                                    .session = SINK,
+                                    .src_port = RELAY_PORT,
+                                    .dst_port = 3,
+                                    .flags = BACKBONE_FLAG_UNICAST,
+                                    .bytes = bytes,
+                                    .length = sizeof(bytes) };
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    peer(&bed, B, SINK, BACKBONE_PEER_UP);
+    (void)relay_encode(&to, bytes);
+    bytes[RELAY_TO_BYTES] = RRMP_REQUEST;
+    bytes[RELAY_TO_BYTES + 3] = 1;
+    input(&bed, B, event);
+    drain(&bed, A);
+    assert_int_equal(bed.tos, 1);
+    assert_int_equal(bed.last.origin, SINK);
+    assert_int_equal(bed.last.hops, 1);
+    assert_int_equal(bed.last_msg.session, SOURCE);
+    assert_int_equal(bed.last_msg.port, 3);
+    bytes[RELAY_TO_BYTES + 3] = 0; /* SECRET */
+    input(&bed, B, event);
+    drain(&bed, A);
+    assert_int_equal(bed.tos, 1);
+    bytes[RELAY_TO_BYTES + 3] = 1;
+    bytes[0] = RELAY_TO << 4 | RELAY_HOPS_MAX;
+    input(&bed, B, event); /* and no relay is known that could have brought it */
+    drain(&bed, A);
+    assert_int_equal(bed.tos, 1);
+    forward_destroy(bed.f);
+}
+
+static void rights(struct bed *bed, int side, uint64_t id, uint8_t hops, uint8_t what)
+{
+    uint8_t bytes[128];
+    struct relay_route route = {
+        .number = 4, .hops = hops, .state = what, .session = SOURCE, .name = ""
+    };
+    size_t head =
+        relay_encode(&(struct relay_message){ .kind = RELAY_ROUTES, .count = 1, .id = id }, bytes);
+
+    input(
+        bed, side,
+        (struct backbone_event){
+            .type = BACKBONE_MESSAGE,
+            .session = OTHER,
+            .src_port = RELAY_PORT,
+            .bytes = bytes,
+            .length = (uint32_t)(RELAY_ROUTES_BYTES + relay_route_encode(&route, bytes + head)) });
+}
+
+static void the_relay_with_the_worse_right_stands_by_and_takes_over(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    peer(&bed, B, OTHER, BACKBONE_PEER_UP);
+    rights(&bed, B, 60, 1, RELAY_ROUTE_UP); /* started later */
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.routes_down, 0);
+    rights(&bed, B, 40, 1, RELAY_ROUTE_CLAIM);
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.routes_down, 1);
+    int before = bed.streams;
+    tick(&bed, "IDN");
+    assert_int_equal(bed.streams, before);
+    assert_int_equal(forward_counters(bed.f, A)->standing_by, 1);
+    assert_int_equal(forward_counters(bed.f, A)->switches, 1);
+    peer(&bed, B, OTHER, BACKBONE_PEER_DOWN);
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.routes_up, 2);
+    tick(&bed, "IDN");
+    assert_int_equal(bed.streams, before + 1);
+    forward_destroy(bed.f);
+}
+
+static void what_it_has_no_room_for_is_told_before_the_next(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    memset(bed.record, 0, 64);
+    bed.record[0] = RRMP_UPDATE;
+    for (int i = 0; i < 400000; i++)
+        message(&bed, A, SOURCE, rrmp_topic("IDN", 3), 64);
+    const struct forward_counters *counters = forward_counters(bed.f, A);
+    assert_true(counters->dropped > 0);
+    assert_true(counters->queue_high <= 16u << 20);
+    uint64_t dropped = counters->dropped;
+    drain(&bed, B);
+    assert_int_equal(bed.notices, 0);
+    tick(&bed, "IDN");
+    assert_int_equal(bed.notices, 1);
+    assert_int_equal(bed.last.kind, RELAY_STREAM); /* behind it */
+    assert_int_equal((uint64_t)bed.streams + dropped, 400001);
+    input(&bed, A,
+          (struct backbone_event){ .type = BACKBONE_GAP,
+                                   .session = SOURCE,
+                                   .reason = 2,
+                                   .seq = 80,
+                                   .last = 81,
+                                   .count = 2 });
+    drain(&bed, B);
+    assert_int_equal(bed.notices, 2);
+    assert_int_equal(bed.last.reason, BACKBONE_GAP_NOT_HELD);
+    assert_int_equal(bed.last.seq, 80);
+    assert_int_equal(bed.last.lost, 2);
+    forward_destroy(bed.f);
+}
+
+static void bare_topics_go_by_their_whole_name(void **state)
+{
+    struct bed bed;
+    const char *const names[] = { "risk.limits", "clock", "clocks", "other" };
+    const int goes[] = { 1, 2, 2, 2 };
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    for (int i = 0; i < 4; i++) {
+        size_t length = strlen(names[i]);
+        size_t head = backbone_topic_head(bed.record, names[i], length, 1);
+
+        message(&bed, A, SOURCE, backbone_topic_number(names[i], length), head + 4);
+        drain(&bed, B);
+        assert_int_equal(bed.streams, goes[i]);
+    }
+    forward_destroy(bed.f);
+}
+
+static void a_message_that_the_engine_drops_is_told_to_its_sender(void **state)
+{
+    struct bed bed;
+    struct rrcp_msg msg;
+    uint8_t bytes[RELAY_TO_BYTES + 64] = { 0 };
+    struct relay_message to = {
+        .kind = RELAY_TO, .flags = RELAY_FLAG_UNICAST, .port = 8, .origin = SINK, .target = SOURCE
+    };
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    peer(&bed, B, SINK, BACKBONE_PEER_UP);
+    (void)relay_encode(&to, bytes);
+    bytes[RELAY_TO_BYTES] = RRMP_REQUEST;
+    bytes[RELAY_TO_BYTES + 3] = 1;
+    input(&bed, B,
+          (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                   .session = SINK,
+                                   .src_port = RELAY_PORT,
+                                   .dst_port = 3,
+                                   .flags = BACKBONE_FLAG_UNICAST,
+                                   .bytes = bytes,
+                                   .length = sizeof(bytes) });
+    while (forward_peek(bed.f, A, &msg))
+        forward_take(bed.f, A, true);
+    drain(&bed, B);
+    assert_int_equal(bed.drops, 1);
+    assert_int_equal(bed.last.origin, SOURCE);
+    assert_int_equal(bed.last.target, SINK);
+    assert_int_equal(bed.last.port, 8);
+    assert_int_equal(forward_counters(bed.f, B)->refused, 1);
+    forward_destroy(bed.f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(only_configured_services_go_on),
+        cmocka_unit_test(a_request_goes_to_the_services_that_are_forwarded),
+        cmocka_unit_test(the_relay_with_the_worse_right_stands_by_and_takes_over),
+        cmocka_unit_test(what_it_has_no_room_for_is_told_before_the_next),
+        cmocka_unit_test(bare_topics_go_by_their_whole_name),
+        cmocka_unit_test(a_message_that_the_engine_drops_is_told_to_its_sender),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,310 @@
+/* test_relay_far.c - nodes behind relays: who brings them, what is told of them. */
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "relay/far.h"
+
+enum { SELF = 1, RELAY_A = 100, RELAY_B = 200, FAR_NODE = 7, ROOM = 256 };
+
+struct bed {
+    struct relay_far *far;
+    struct relay_event out[32];
+    char text[32][ROOM];
+    int count;
+};
+
+static void feed(struct bed *bed, const struct backbone_event *in)
+{
+    struct relay_event event;
+
+    bed->count = 0;
+    for (bool more = relay_far_take(bed->far, in, &event); more;
+         more = relay_far_take(bed->far, NULL, &event)) {
+        assert_true(bed->count < 32);
+        if (event.event.bytes && event.event.length < ROOM)
+            memcpy(bed->text[bed->count], event.event.bytes, event.event.length);
+        bed->out[bed->count++] = event;
+    }
+    assert_null(relay_far_check(bed->far));
+}
+
+static void relayed(struct bed *bed, uint64_t relay, const struct relay_message *message,
+                    const void *bytes, size_t length)
+{
+    uint8_t buffer[ROOM];
+    size_t head = relay_encode(message, buffer);
+
+    memcpy(buffer + head, bytes, length);
+    feed(bed, &(struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                        .session = relay,
+                                        .src_port = RELAY_PORT,
+                                        .topic = 5,
+                                        .bytes = buffer,
+                                        .length = (uint32_t)(head + length) });
+}
+
+static void route(struct bed *bed, uint64_t relay, uint64_t id, uint8_t state, uint32_t number,
+                  uint8_t hops)
+{
+    uint8_t bytes[ROOM];
+    struct relay_route one = { .number = number,
+                               .hops = hops,
+                               .state = state,
+                               .name_length = 3,
+                               .session = FAR_NODE,
+                               .name = "far" };
+    size_t length = relay_route_encode(&one, bytes);
+
+    relayed(bed, relay, &(struct relay_message){ .kind = RELAY_ROUTES, .count = 1, .id = id },
+            bytes, length);
+}
+
+static void stream(struct bed *bed, uint64_t relay, uint32_t number, uint64_t seq)
+{
+    relayed(bed, relay,
+            &(struct relay_message){
+                .kind = RELAY_STREAM, .hops = 1, .port = 3, .number = number, .seq = seq },
+            "tick", 4);
+}
+
+static void engine(struct bed *bed, uint8_t type, uint64_t session, uint8_t reason)
+{
+    feed(bed, &(struct backbone_event){
+                  .type = type, .session = session, .reason = reason, .count = 2 });
+}
+
+static void open_bed(struct bed *bed)
+{
+    *bed = (struct bed){ 0 };
+    assert_int_equal(relay_far_create(SELF, false, &bed->far), 0);
+    engine(bed, BACKBONE_PEER_UP, RELAY_A, 0);
+    engine(bed, BACKBONE_PEER_UP, RELAY_B, 0);
+}
+
+static void a_node_behind_a_relay_looks_like_any_other(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    stream(&bed, RELAY_A, 1, 4);
+    assert_int_equal(bed.count, 0); /* nobody has said what number 1 is */
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    assert_int_equal(bed.count, 2);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_UP);
+    assert_int_equal(bed.out[0].event.session, FAR_NODE);
+    assert_int_equal(bed.out[1].event.type, BACKBONE_PEER_INFO);
+    assert_memory_equal(bed.text[1], "far", 3);
+    stream(&bed, RELAY_A, 1, 5);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.session, FAR_NODE);
+    assert_int_equal(bed.out[0].event.src_port, 3);
+    assert_int_equal(bed.out[0].event.seq, 5);
+    assert_int_equal(bed.out[0].event.topic, 5);
+    assert_int_equal(bed.out[0].event.length, 4);
+    assert_memory_equal(bed.text[0], "tick", 4);
+    relayed(&bed, RELAY_A,
+            &(struct relay_message){ .kind = RELAY_NOTICE,
+                                     .notice = RELAY_NOTICE_USER_DOWN,
+                                     .port = 3,
+                                     .number = 1,
+                                     .reason = 2 },
+            "", 0);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_USER_DOWN);
+    assert_int_equal(bed.out[0].event.src_port, 3);
+    engine(&bed, BACKBONE_PEER_DOWN, RELAY_A, BACKBONE_DOWN_BYE);
+    assert_int_equal(bed.count, 2);
+    assert_int_equal(bed.out[1].event.type, BACKBONE_PEER_DOWN);
+    assert_int_equal(bed.out[1].event.session, FAR_NODE);
+    assert_int_equal(bed.out[1].event.reason, BACKBONE_DOWN_BYE);
+    relay_far_destroy(bed.far);
+}
+
+static void the_relay_with_fewer_hops_brings_it_then_the_lower_id(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 2);
+    stream(&bed, RELAY_A, 1, 5);
+    assert_int_equal(bed.count, 1);
+    route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 9, 2);
+    assert_int_equal(bed.count, 0); /* a higher id */
+    stream(&bed, RELAY_B, 9, 6);
+    assert_int_equal(bed.count, 0);
+    route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 9, 1);
+    assert_int_equal(bed.count, 3); /* DOWN, UP, INFO: the change is told */
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_DOWN);
+    assert_int_equal(bed.out[1].event.type, BACKBONE_PEER_UP);
+    stream(&bed, RELAY_B, 9, 5);
+    assert_int_equal(bed.count, 0); /* the other one has brought it */
+    stream(&bed, RELAY_B, 9, 6);
+    assert_int_equal(bed.count, 1);
+    stream(&bed, RELAY_A, 1, 7);
+    assert_int_equal(bed.count, 0);
+    relay_far_destroy(bed.far);
+}
+
+static void one_that_is_heard_directly_is_not_taken_through_a_relay(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    engine(&bed, BACKBONE_PEER_UP, FAR_NODE, 0);
+    assert_int_equal(bed.count, 2);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_DOWN);
+    assert_int_equal(bed.out[1].event.type, BACKBONE_PEER_UP);
+    stream(&bed, RELAY_A, 1, 5);
+    assert_int_equal(bed.count, 0);
+    engine(&bed, BACKBONE_PEER_DOWN, FAR_NODE, BACKBONE_DOWN_TIMEOUT);
+    assert_int_equal(bed.count, 3); /* and comes back through the relay */
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_DOWN);
+    assert_int_equal(bed.out[1].event.type, BACKBONE_PEER_UP);
+    relay_far_destroy(bed.far);
+}
+
+static void what_the_relay_lost_is_told_of_each_that_it_brings(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    engine(&bed, BACKBONE_GAP, RELAY_A, BACKBONE_GAP_TIMEOUT);
+    assert_int_equal(bed.count, 2);
+    assert_int_equal(bed.out[1].event.type, BACKBONE_GAP);
+    assert_int_equal(bed.out[1].event.session, FAR_NODE);
+    assert_int_equal(bed.out[1].event.reason, BACKBONE_GAP_TIMEOUT);
+    engine(&bed, BACKBONE_GAP, RELAY_B, BACKBONE_GAP_TIMEOUT);
+    assert_int_equal(bed.count, 1);
+    relayed(&bed, RELAY_A,
+            &(struct relay_message){ .kind = RELAY_NOTICE,
+                                     .notice = RELAY_NOTICE_GAP,
+                                     .number = 1,
+                                     .seq = 8,
+                                     .last = 9,
+                                     .lost = 2,
+                                     .reason = BACKBONE_GAP_NOT_HELD },
+            "", 0);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.reason, BACKBONE_GAP_NOT_HELD);
+    assert_int_equal(bed.out[0].event.seq, 8);
+    assert_int_equal(bed.out[0].event.last, 9);
+    relay_far_destroy(bed.far);
+}
+
+static void unicast_that_comes_another_way_is_told(void **state)
+{
+    struct bed bed;
+    struct relay_message to = { .kind = RELAY_TO,
+                                .hops = 1,
+                                .flags = RELAY_FLAG_UNICAST,
+                                .port = 3,
+                                .origin = FAR_NODE,
+                                .target = SELF };
+
+    (void)state;
+    open_bed(&bed);
+    relayed(&bed, RELAY_A, &to, "x", 1);
+    assert_int_equal(bed.count, 0); /* it is not known */
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 1, 1);
+    relayed(&bed, RELAY_A, &to, "x", 1);
+    assert_int_equal(bed.count, 1);
+    relayed(&bed, RELAY_B, &to, "x", 1);
+    assert_int_equal(bed.count, 2);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_GAP);
+    assert_int_equal(bed.out[0].event.reason, BACKBONE_GAP_UNICAST_RESET);
+    assert_int_equal(bed.out[1].event.type, BACKBONE_MESSAGE);
+    to.hops = 0; /* no relay has seen it: then it must be the sender's own */
+    relayed(&bed, RELAY_B, &to, "x", 1);
+    assert_int_equal(bed.count, 0);
+    to.target = 99;
+    to.hops = 1;
+    relayed(&bed, RELAY_B, &to, "x", 1);
+    assert_int_equal(bed.count, 0);
+    relay_far_destroy(bed.far);
+}
+
+static void a_full_list_ends_what_is_not_in_it(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    relayed(&bed, RELAY_A,
+            &(struct relay_message){ .kind = RELAY_ROUTES, .flags = RELAY_FLAG_FULL, .id = 11 }, "",
+            0);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_DOWN);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 2, 1);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 3, 1);
+    assert_int_equal(bed.count, 3); /* carried anew: what came between is not known */
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_DOWN);
+    relay_far_destroy(bed.far);
+}
+
+static void drops_are_told_to_the_user_that_sent(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    relay_far_dropped(bed.far, FAR_NODE, 4);
+    relay_far_dropped(bed.far, FAR_NODE, 4);
+    feed(&bed, &(struct backbone_event){
+                   .type = BACKBONE_TX_DROPPED, .session = RELAY_A, .dst_port = RELAY_PORT });
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_TX_DROPPED);
+    assert_int_equal(bed.out[0].event.session, FAR_NODE);
+    assert_int_equal(bed.out[0].event.dst_port, 4);
+    assert_int_equal(bed.out[0].event.count, 2);
+    relay_far_destroy(bed.far);
+}
+
+static void nodes_behind_relays_are_bounded(void **state)
+{
+    struct bed bed;
+    struct relay_route one = { .number = 1, .hops = 1, .state = RELAY_ROUTE_UP, .name = "" };
+    uint8_t bytes[RELAY_ROUTE_BYTES];
+
+    (void)state;
+    open_bed(&bed);
+    for (uint32_t i = 1; i <= 600; i++) {
+        one.session = 1000 + i;
+        one.number = i;
+        (void)relay_route_encode(&one, bytes);
+        relayed(&bed, RELAY_A, &(struct relay_message){ .kind = RELAY_ROUTES, .count = 1, .id = 5 },
+                bytes, sizeof(bytes));
+    }
+    assert_int_equal(relay_far_counters(bed.far)->sessions_now, RELAY_SESSIONS_MAX);
+    assert_int_equal(relay_far_counters(bed.far)->full, 600 - RELAY_SESSIONS_MAX);
+    relay_far_destroy(bed.far);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_node_behind_a_relay_looks_like_any_other),
+        cmocka_unit_test(the_relay_with_fewer_hops_brings_it_then_the_lower_id),
+        cmocka_unit_test(one_that_is_heard_directly_is_not_taken_through_a_relay),
+        cmocka_unit_test(what_the_relay_lost_is_told_of_each_that_it_brings),
+        cmocka_unit_test(unicast_that_comes_another_way_is_told),
+        cmocka_unit_test(a_full_list_ends_what_is_not_in_it),
+        cmocka_unit_test(drops_are_told_to_the_user_that_sent),
+        cmocka_unit_test(nodes_behind_relays_are_bounded),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
