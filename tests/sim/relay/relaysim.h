@@ -18,7 +18,7 @@ enum {
     TOLD_MAX = 64,
 };
 
-#define STEP_NS (500 * 1000ull)
+#define STEP_NS (1000 * 1000ull)
 
 /* An engine and its place in a network. */
 struct place {
