@@ -19,7 +19,9 @@
 #define REFUSED_NS (2 * MD_NS_PER_S)
 #define QUIET_NS   (10 * MD_NS_PER_S) /* so long without a foreign packet: they have ended */
 
-enum { INTERFACE, REFUSED = INTERFACE + PATHS, ALONE, FOREIGN, KEYS };
+enum { INTERFACE, REFUSED = INTERFACE + PATHS, ALONE, FOREIGN, KEYS, KINDS };
+
+_Static_assert(2 * KINDS <= DAEMON_TROUBLES, "a relay has two networks");
 
 /* A counter that grows while something is wrong. */
 struct growth {
@@ -67,10 +69,16 @@ static unsigned interface_flags(const struct health *health, const char *name)
     return (unsigned)(unsigned short)request.ifr_flags;
 }
 
+/* Each network has its own. */
+static unsigned trouble(const struct health *health, int which)
+{
+    return (unsigned)(health->config.is_second ? KINDS + which : which);
+}
+
 static bool look_at_interface(struct health *health, int path, uint64_t now_ns)
 {
     const char *name = health->interfaces[path];
-    unsigned which = (unsigned)(INTERFACE + path), flags = interface_flags(health, name);
+    unsigned which = trouble(health, INTERFACE + path), flags = interface_flags(health, name);
     const char *what = flags == 0               ? "is not there"
                        : !(flags & IFF_UP)      ? "is down"
                        : !(flags & IFF_RUNNING) ? "has no carrier"
@@ -97,12 +105,13 @@ static bool look_at_sending(struct health *health, uint64_t now_ns)
 
     if (sent != health->sent_seen) {
         health->sent_seen = sent;
-        daemon_trouble_gone(health->config.troubles, REFUSED, now_ns, "packets are sent again");
+        daemon_trouble_gone(health->config.troubles, trouble(health, REFUSED), now_ns,
+                            "packets are sent again");
         return true;
     }
     if (refused == 0)
         return true;
-    daemon_trouble_here(health->config.troubles, REFUSED, now_ns, REFUSED_NS,
+    daemon_trouble_here(health->config.troubles, trouble(health, REFUSED), now_ns, REFUSED_NS,
                         "no packet can be sent",
                         "no packet can be sent to %s: the kernel refuses each one: %s; look at the "
                         "interface, the routes and the firewall of this host",
@@ -115,7 +124,7 @@ static void look_for_others(struct health *health, uint64_t now_ns, bool has_bot
     char note[STATS_STRING_BYTES];
 
     if (md_ctr_get(&health->peers->value) > 0 || has_both || health->is_loopback) {
-        daemon_trouble_gone(health->config.troubles, ALONE, now_ns,
+        daemon_trouble_gone(health->config.troubles, trouble(health, ALONE), now_ns,
                             md_ctr_get(&health->peers->value) > 0
                                 ? "other nodes are heard on %s"
                                 : "no other node is needed on %s: both sides are attached here",
@@ -124,7 +133,7 @@ static void look_for_others(struct health *health, uint64_t now_ns, bool has_bot
     }
     snprintf(note, sizeof(note), "no other node heard on %.40s", health->place);
     daemon_trouble_here(
-        health->config.troubles, ALONE, now_ns, ALONE_NS, note,
+        health->config.troubles, trouble(health, ALONE), now_ns, ALONE_NS, note,
         "no other node heard on %s for 10 s; is an rrcpd running on another host, "
         "with this transport, networkName%s",
         health->place,
@@ -146,26 +155,26 @@ static void look_for_strangers(struct health *health, uint64_t now_ns)
 {
     if (is_growing(&health->foreign, now_ns))
         daemon_trouble_here(
-            health->config.troubles, FOREIGN, now_ns, 0,
+            health->config.troubles, trouble(health, FOREIGN), now_ns, 0,
             "another network sends to our group and port",
             "another network sends to %s: its networkName is not %s, %llu packets "
             "are dropped so far; give each network a group or a port of its own, or "
             "make the names agree",
             health->place, health->config.network, (unsigned long long)health->foreign.seen);
     else
-        daemon_trouble_gone(health->config.troubles, FOREIGN, now_ns,
+        daemon_trouble_gone(health->config.troubles, trouble(health, FOREIGN), now_ns,
                             "no other network sends to %s any more", health->place);
     bool is_unsigned = is_growing(&health->unsigned_packets, now_ns);
     bool is_wrong = is_growing(&health->wrong_key, now_ns);
     if (is_unsigned || is_wrong)
         daemon_trouble_here(
-            health->config.troubles, KEYS, now_ns, 0,
+            health->config.troubles, trouble(health, KEYS), now_ns, 0,
             is_wrong ? "packets are signed with another key" : "packets are not signed",
             "packets to %s are dropped: %s; authKeyFile must be the same on all "
             "hosts of the network",
             health->place, is_wrong ? "they are signed with another key" : "they are not signed");
     else
-        daemon_trouble_gone(health->config.troubles, KEYS, now_ns,
+        daemon_trouble_gone(health->config.troubles, trouble(health, KEYS), now_ns,
                             "every packet is signed with our key");
 }
 

@@ -21,6 +21,7 @@ struct health_config {
     const struct net_udp_config *udp;
     char groups[2][64]; /* "mesh" where there is none */
     bool is_mesh;
+    bool is_second; /* of a relay */
 };
 
 int health_open(const struct health_config *config, struct health **out);

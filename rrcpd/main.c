@@ -254,7 +254,8 @@ static void log_why(const struct rrcpd *d, const char *why)
     static const char *const params[] = { "interface",        "secondInterface", "unicastPort",
                                           "multicastAddress", "maxPacketSize",   "transport",
                                           "rdmaDevice",       "rdmaPort",        "peers",
-                                          "authKeyFile",      "attachAccess" };
+                                          "authKeyFile",      "attachAccess",    "relayTo",
+                                          "relayServices",    "relayTopics" };
 
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         size_t length = strlen(params[i]);
@@ -363,7 +364,8 @@ static int open_health(struct rrcpd *d, const struct attach_settings *settings, 
                                     .network = settings->network,
                                     .net = net,
                                     .udp = &settings->node.udp,
-                                    .is_mesh = settings->node.uses_mesh };
+                                    .is_mesh = settings->node.uses_mesh,
+                                    .is_second = settings != &d->settings };
 
     if (settings == &d->settings)
         snprintf(process, sizeof(process), "%s", d->daemon.process);
@@ -430,6 +432,11 @@ static void take_down(void *owner)
     else
         net_destroy(d->net); /* the net loop lets go of the users' rings first */
     users_close(d->users);
+    d->relay = NULL; /* the next life of this process may have none, or no users */
+    d->net = NULL;
+    d->users = NULL;
+    d->health = d->other_health = NULL;
+    d->stopped = 0;
     access_destroy(d->access);
     role_close(d->role_path, d->socket_path);
     md_loop_timer_destroy(d->deadline);

@@ -181,8 +181,9 @@ void origin_reset(struct forward *f, struct side *side, struct origin *o)
     side->full_ns = 0;
 }
 
-/* Heard directly over there, or brought by a relay with fewer hops or a lower id. */
-static bool is_others(struct forward *f, struct side *side, const struct origin *o)
+/* Heard directly over there, or brought by a relay with fewer hops or a lower id, for which this
+ * one stands by. */
+static bool is_others(struct forward *f, struct side *side, struct origin *o)
 {
     struct relay_far_right right;
     unsigned hops = o->hops + 1u;
@@ -191,7 +192,8 @@ static bool is_others(struct forward *f, struct side *side, const struct origin 
         return false;
     if (right.hops > hops || (right.hops == hops && right.id > f->id))
         return false;
-    if (right.hops > 0 && right.services != filter_digest(f->filter))
+    o->stands_by = right.hops > 0;
+    if (o->stands_by && right.services != filter_digest(f->filter))
         side->other_services = right.relay;
     return true;
 }
@@ -201,8 +203,8 @@ void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct
     bool is_possible = o->is_heard && o->is_wanted && o->hops < RELAY_HOPS_MAX &&
                        now_ns >= f->begin_ns + LISTEN_NS;
 
-    o->stands_by = is_possible && is_others(f, side, o);
-    if (!is_possible || o->stands_by) {
+    o->stands_by = false;
+    if (!is_possible || is_others(f, side, o)) {
         if (o->state == ORIGIN_CARRY)
             other_side(f, side)->counters.switches++;
         if (o->state != ORIGIN_IDLE)

@@ -90,7 +90,21 @@ def the_second_takes_over(hosts, folder):
     assert "node feed.1.rrcpd is down" in log, log
 
 
+def refuses_what_cannot_be(host, conf):
+    rrcpd = os.path.join(conf_examples.BIN, "rrcpd")
+    for lines, why in ((["*net1.rrcp*relayTo : net1"], "is the network of this rrcpd itself"),
+                       (["*net1.rrcp*relayTo : net2", "*rrcpd.net1.rrcp*relayServices :"],
+                        ": nothing is named")):
+        words = [word for line in lines for word in ("-set", line)]
+        done = host.run(rrcpd, "net1", "-fg", "-c", conf, "-c", host.own, *words, check=False,
+                        capture_output=True, text=True)
+        assert done.returncode == 1 and why in done.stderr, (done.returncode, done.stderr)
+
+
 def chain(hosts, folder, conf):
+    hosts["gw"] = Host(folder, "gw", HOSTS["gw"])
+    refuses_what_cannot_be(hosts["gw"], conf)
+    hosts.pop("gw").close()
     for name in ("feed", "relay1", "gw"):
         start(hosts, folder, conf, name)
     carries(hosts["relay1"], 1, 0)

@@ -275,6 +275,10 @@ static void the_relay_with_the_worse_right_stands_by_and_takes_over(void **state
     assert_int_equal(bed.streams, before);
     assert_int_equal(forward_counters(bed.f, A)->standing_by, 1);
     assert_int_equal(forward_counters(bed.f, A)->switches, 1);
+    peer(&bed, B, SOURCE, BACKBONE_PEER_UP); /* near there: nobody has to carry it */
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(forward_counters(bed.f, A)->standing_by, 0);
+    peer(&bed, B, SOURCE, BACKBONE_PEER_DOWN);
     peer(&bed, B, OTHER, BACKBONE_PEER_DOWN);
     pass(&bed, MD_NS_PER_S);
     assert_int_equal(bed.routes_up, 2);
