@@ -228,8 +228,27 @@ static bool was_told(const struct world *w, int who, int of, uint64_t at_ns)
     return false;
 }
 
+/* Onto each network each node of the others is carried by one relay. */
+static void check_carried(struct world *w)
+{
+    uint64_t carried[NETS_MAX] = { 0 }, others[NETS_MAX] = { 0 };
+
+    for (int i = 0; i < w->relay_count; i++)
+        for (int side = 0; side < FORWARD_SIDES; side++)
+            carried[w->relays[i].places[1 - side].net] +=
+                forward_counters(w->relays[i].forward, side)->carried;
+    for (int i = 0; i < w->node_count; i++)
+        for (int net = 0; net < w->net_count; net++)
+            others[net] += w->nodes[i].place.net != net;
+    for (int net = 0; net < w->net_count && !w->failed; net++)
+        if (carried[net] > others[net])
+            fail(w, "%" PRIu64 " nodes are carried onto network %d, of %" PRIu64, carried[net], net,
+                 others[net]);
+}
+
 static void check_end(struct world *w)
 {
+    check_carried(w);
     for (int i = 0; i < w->node_count && !w->failed; i++)
         for (int k = 0; k < w->node_count && !w->failed; k++)
             if (k != i && w->nodes[k].is_source)
