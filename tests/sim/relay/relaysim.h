@@ -15,7 +15,8 @@ enum {
     RELAYS_MAX = 5,
     SESSIONS_MAX = 64, /* of a run, those that ended included */
     PACKETS_MAX = 64,
-    TOLD_MAX = 64,
+    TOLD_MAX = 64, /* of a pair, each in another millisecond */
+    HOLES_MAX = 4096,
 };
 
 #define STEP_NS (1000 * 1000ull)
@@ -34,8 +35,11 @@ struct view {
     uint64_t asked;   /* counter of its last request, or answer */
     bool is_told;     /* since the last tick */
     bool knows_ticks; /* since it came up, or is told */
+    uint64_t imaged;  /* counter of its last image; 0: none since it came up, or is told */
     uint64_t tick_ns, answer_ns;
-    uint64_t sent; /* requests to it */
+    uint64_t answers, images; /* since it came up, or is told */
+    uint64_t sent;            /* requests to it */
+    uint64_t sent_ns;         /* when the last request, or answer, to it went */
 };
 
 /* A requester, or an instance with one service. */
@@ -45,7 +49,7 @@ struct node {
     bool is_source;
     int port;
     int session; /* number in the world's table */
-    uint64_t ticks, answers[SESSIONS_MAX];
+    uint64_t ticks, answers[SESSIONS_MAX], images[SESSIONS_MAX];
     uint64_t beat_ns, tick_ns, ask_ns;
     uint32_t svc_seq;
     struct view views[SESSIONS_MAX];
@@ -57,9 +61,10 @@ struct relay {
     bool is_up;
 };
 
-/* A request, or an answer, did not come, and one behind it did: somebody must have been told. */
+/* A request, or an answer, did not come, and one behind it did: one of the two must have been told,
+ * between the time when the lost one was sent and a second after the next one came. */
 struct hole {
-    uint64_t at_ns;
+    uint64_t from_ns, to_ns;
     int from, to; /* sessions */
 };
 
@@ -78,9 +83,9 @@ struct world {
     uint64_t told_ns[SESSIONS_MAX][SESSIONS_MAX][TOLD_MAX];
     uint32_t told_count[SESSIONS_MAX][SESSIONS_MAX];
     int session_count;
-    struct hole holes[4096];
+    struct hole holes[HOLES_MAX];
     int hole_count;
-    uint64_t ticks_sent, ticks_got, answers_got, gaps_told, downs_told, forwarded;
+    uint64_t ticks_sent, ticks_got, answers_got, images_got, gaps_told, downs_told, forwarded;
     uint64_t data_rate; /* of relays on network 1; 0: no limit */
     int tick_rate;      /* of each source, a step */
     bool is_quiet;
@@ -94,6 +99,7 @@ void fail(struct world *w, const char *format, ...) __attribute__((format(printf
 void node_start(struct world *w, struct node *node);
 void node_stop(struct world *w, struct node *node);
 void node_run(struct world *w, struct node *node);
+void check_holes(struct world *w); /* those whose time is over */
 
 /* relaysim_relay.c */
 void place_start(struct world *w, struct place *place, const char *name, int owner);

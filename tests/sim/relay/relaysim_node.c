@@ -62,7 +62,20 @@ static void fill(uint8_t bytes[PAYLOAD], uint8_t type, uint64_t counter, uint64_
     md_put_be64(bytes + 16, from);
 }
 
-/* A tick to all, now and then one of the same stream for one node. */
+/* By unicast; when the one before it was sent stands in it, too. */
+static bool put_to(struct world *w, struct node *node, int to, struct rrcp_msg *msg,
+                   uint8_t bytes[PAYLOAD])
+{
+    struct view *view = &node->views[to];
+
+    md_put_be64(bytes + 24, view->sent_ns);
+    if (!put(w, node, msg))
+        return false;
+    view->sent_ns = w->now_ns;
+    return true;
+}
+
+/* To all. */
 static void tick(struct world *w, struct node *node)
 {
     uint8_t bytes[PAYLOAD];
@@ -90,10 +103,11 @@ static void answer(struct world *w, struct node *node, const struct backbone_eve
                             .flags = RRCP_MSG_UNICAST };
 
     fill(bytes, RRMP_ACK, ++node->answers[from], w->sessions[node->session]);
-    (void)put(w, node, &msg);
+    (void)put_to(w, node, from, &msg, bytes);
     if (node->answers[from] % 8 == 0) {
         /* An image for this node, in the stream. */
         fill(bytes, RRMP_IMAGE, node->ticks, w->sessions[node->session]);
+        md_put_be64(bytes + 24, ++node->images[from]);
         msg.flags = 0;
         msg.port = 0;
         msg.topic = rrmp_topic("IDN", 3);
@@ -120,7 +134,7 @@ static void ask(struct world *w, struct node *node)
                                 .port = 1,
                                 .flags = RRCP_MSG_UNICAST };
         fill(bytes, RRMP_REQUEST, view->sent + 1, w->sessions[node->session]);
-        if (put(w, node, &msg))
+        if (put_to(w, node, i, &msg, bytes))
             view->sent++;
     }
 }
@@ -129,15 +143,63 @@ static void ask(struct world *w, struct node *node)
 
 static void told(struct world *w, const struct node *node, int session)
 {
-    uint32_t at = w->told_count[node->session][session]++ % TOLD_MAX;
+    uint32_t *count = &w->told_count[node->session][session];
+    uint64_t *times = w->told_ns[node->session][session];
 
-    w->told_ns[node->session][session][at] = w->now_ns;
+    if (*count == 0 || times[(*count - 1) % TOLD_MAX] != w->now_ns)
+        times[(*count)++ % TOLD_MAX] = w->now_ns;
 }
 
-static void hole(struct world *w, int from, int to)
+static bool was_told(const struct world *w, int who, int of, const struct hole *h)
 {
-    if (w->hole_count < 4096)
-        w->holes[w->hole_count++] = (struct hole){ .at_ns = w->now_ns, .from = from, .to = to };
+    for (int i = 0; i < TOLD_MAX; i++)
+        if (w->told_ns[who][of][i] >= h->from_ns && w->told_ns[who][of][i] <= h->to_ns)
+            return true;
+    return false;
+}
+
+void check_holes(struct world *w)
+{
+    int left = 0;
+
+    for (int i = 0; i < w->hole_count; i++) {
+        const struct hole *h = &w->holes[i];
+
+        if (was_told(w, h->from, h->to, h) || was_told(w, h->to, h->from, h))
+            continue;
+        if (w->now_ns > h->to_ns)
+            fail(w, "unicast of %d to %d, sent at %" PRIu64 " ms, was lost and nobody was told",
+                 h->from, h->to, (uint64_t)(h->from_ns / MD_NS_PER_MS));
+        else
+            w->holes[left++] = *h;
+    }
+    w->hole_count = left;
+}
+
+static void hole(struct world *w, int from, int to, uint64_t sent_ns)
+{
+    if (w->hole_count == HOLES_MAX)
+        check_holes(w);
+    if (w->hole_count == HOLES_MAX)
+        fail(w, "more than %d messages by unicast are missing", HOLES_MAX);
+    else
+        w->holes[w->hole_count++] = (struct hole){
+            .from_ns = sent_ns, .to_ns = w->now_ns + MD_NS_PER_S, .from = from, .to = to
+        };
+}
+
+/* Images for this node alone are in the stream, in its order; what is lost is told there. */
+static void check_image(struct world *w, const struct node *node, struct view *view, int from,
+                        uint64_t counter, uint64_t ticks)
+{
+    if (ticks < view->last)
+        fail(w, "session %d got an image of %d late", node->session, from);
+    if (view->imaged && counter != view->imaged + 1)
+        fail(w, "session %d lost images %" PRIu64 " to %" PRIu64 " of %d and was not told",
+             node->session, view->imaged + 1, counter - 1, from);
+    view->imaged = counter;
+    view->images++;
+    w->images_got++;
 }
 
 static void check_tick(struct world *w, const struct node *node, struct view *view, int from,
@@ -157,13 +219,13 @@ static void check_tick(struct world *w, const struct node *node, struct view *vi
 }
 
 static void check_unicast(struct world *w, const struct node *node, struct view *view, int from,
-                          uint64_t counter)
+                          uint64_t counter, uint64_t sent_ns)
 {
     if (counter <= view->asked)
         fail(w, "session %d got unicast %" PRIu64 " of %d again, or late", node->session, counter,
              from);
-    if (view->asked && counter != view->asked + 1)
-        hole(w, from, node->session);
+    if (counter != view->asked + 1)
+        hole(w, from, node->session, sent_ns);
     view->asked = counter;
     view->answer_ns = w->now_ns;
 }
@@ -185,15 +247,23 @@ static void message(struct world *w, struct node *node, const struct backbone_ev
 
     if (event->bytes[0] == RRMP_UPDATE)
         check_tick(w, node, view, from, counter);
-    else if (event->bytes[0] == RRMP_IMAGE && counter < view->last)
-        fail(w, "session %d got an image of %d late", node->session, from);
+    else if (event->bytes[0] == RRMP_IMAGE)
+        check_image(w, node, view, from, md_be64(event->bytes + 24), counter);
     if (!is_unicast)
         return;
-    check_unicast(w, node, view, from, counter);
+    check_unicast(w, node, view, from, counter, md_be64(event->bytes + 24));
     if (event->bytes[0] == RRMP_REQUEST)
         answer(w, node, event, from);
-    else
+    else {
+        view->answers++;
         w->answers_got++;
+    }
+}
+
+/* What comes next of its stream need not follow what came last. */
+static void begin_anew(struct view *view)
+{
+    view->answers = view->images = view->imaged = 0;
 }
 
 static void up(struct world *w, struct node *node, int from)
@@ -204,7 +274,7 @@ static void up(struct world *w, struct node *node, int from)
         fail(w, "session %d is told twice that %d is up", node->session, from);
     view->is_up = true;
     view->knows_ticks = false;
-    told(w, node, from);
+    begin_anew(view);
 }
 
 static void notice(struct world *w, struct node *node, const struct backbone_event *event, int from)
@@ -225,8 +295,10 @@ static void notice(struct world *w, struct node *node, const struct backbone_eve
     case BACKBONE_GAP:
         if (!view->is_up)
             fail(w, "session %d is told a gap of %d, which is not up", node->session, from);
-        if (event->reason != BACKBONE_GAP_UNICAST_RESET)
+        if (!(event->flags & BACKBONE_FLAG_UNICAST)) {
             view->is_told = true;
+            begin_anew(view);
+        }
         w->gaps_told++;
         told(w, node, from);
         break;
@@ -281,6 +353,7 @@ void node_start(struct world *w, struct node *node)
     snprintf(name, sizeof(name), "node%d.1.rrcpd", number);
     memset(node->views, 0, sizeof(node->views));
     memset(node->answers, 0, sizeof(node->answers));
+    memset(node->images, 0, sizeof(node->images));
     node->ticks = 0;
     node->beat_ns = 0;
     node->session = w->session_count;
