@@ -79,22 +79,23 @@ static void lose(struct origin *o, uint64_t first, uint64_t last, uint64_t count
     o->lost += count;
 }
 
-/* In the order of the origin's stream. `to`: a node over there; 0: all. */
+/* In the order of the origin's stream. `to`: a node over there; 0: all. `is_far`: it is behind
+ * relays there; those that carry the origin hear it, as they hear the rest of the stream. */
 static void put_stream(struct forward *f, struct side *side, struct origin *o,
-                       const struct backbone_event *event, uint64_t to, uint64_t via)
+                       const struct backbone_event *event, uint64_t to, bool is_far)
 {
     struct forward_counters *counters = &other_side(f, side)->counters;
-    struct relay_message head = { .kind = via ? RELAY_TO : RELAY_STREAM,
+    struct relay_message head = { .kind = is_far ? RELAY_TO : RELAY_STREAM,
                                   .hops = (uint8_t)(o->hops + 1),
                                   .port = event->src_port,
-                                  .number = via ? 0 : o->number,
+                                  .number = is_far ? 0 : o->number,
                                   .seq = event->seq,
                                   .origin = event->session,
                                   .target = to };
     struct rrcp_msg msg = { .bytes = event->bytes,
                             .length = event->length,
                             .topic = event->topic,
-                            .session = via ? via : to,
+                            .session = is_far ? 0 : to,
                             .port = event->dst_port };
 
     if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {
@@ -129,7 +130,7 @@ static void take_stream(struct forward *f, struct side *from, uint64_t now_ns,
         origin_decide(f, side, now_ns, o);
     }
     if (o->state == ORIGIN_CARRY)
-        put_stream(f, side, o, &event, 0, 0);
+        put_stream(f, side, o, &event, 0, false);
 }
 
 /* ---- for one node --------------------------------------------------------------------------- */
@@ -191,7 +192,8 @@ static void take_unicast(struct forward *f, struct side *from, const struct rela
     }
 }
 
-/* Of the multicast stream of its sender, for one node alone. */
+/* Of the multicast stream of its sender, for one node alone. All relays hear it; the one that
+ * carries the sender passes it on. */
 static void take_directed(struct forward *f, struct side *from, const struct relay_event *in,
                           const struct relay_far_place *place)
 {
@@ -202,7 +204,7 @@ static void take_directed(struct forward *f, struct side *from, const struct rel
     if (!filter_stream(f->filter, from->instances, &event))
         from->counters.not_wanted++;
     else if (o && o->state == ORIGIN_CARRY)
-        put_stream(f, side, o, &event, in->target, place->is_native ? 0 : place->via);
+        put_stream(f, side, o, &event, in->target, !place->is_native);
 }
 
 static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
@@ -217,7 +219,8 @@ static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
         return;
     }
     if (!relay_far_find(side->far, in->target, &place)) {
-        from->counters.no_route++;
+        /* One of the stream may be for a node behind another relay of this network. */
+        from->counters.no_route += !relay_far_find(from->far, in->target, &place);
         return;
     }
     if (in->kind == RELAY_DROPPED) {

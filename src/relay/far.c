@@ -226,6 +226,12 @@ static void take_to(struct relay_far *far, const struct backbone_event *in,
                                                   .count = message->lost };
         far->has_out = true;
     } else if (far->is_relay) {
+        bool is_stream = message->kind == RELAY_TO && !(message->flags & RELAY_FLAG_UNICAST);
+        struct far_session *s = far_session_find(far, message->origin);
+
+        if (is_stream && message->hops > 0 &&
+            (!is_brought(far, s, in->session) || !is_next(far, s, message->seq)))
+            return;
         give(far, in, message, message->origin);
         far->out.target = message->target;
         if (message->kind == RELAY_DROPPED)
@@ -234,8 +240,6 @@ static void take_to(struct relay_far *far, const struct backbone_event *in,
             far->out.event.seq = in->seq;
         far->out.event.flags =
             message->flags & RELAY_FLAG_UNICAST ? BACKBONE_FLAG_UNICAST : BACKBONE_FLAG_DIRECTED;
-    } else {
-        far->counters.others++;
     }
 }
 

@@ -237,23 +237,81 @@ static void a_request_goes_to_the_services_that_are_forwarded(void **state)
     forward_destroy(bed.f);
 }
 
-static void rights(struct bed *bed, int side, uint64_t id, uint8_t hops, uint8_t what)
+/* An image for one node alone, as its sender or a relay says it. */
+static void directed(struct bed *bed, uint64_t from, uint8_t hops, uint64_t seq)
+{
+    uint8_t bytes[RELAY_TO_BYTES + 64] = { 0 };
+    struct relay_message to = {
+        .kind = RELAY_TO, .hops = hops, .port = 3, .seq = seq, .origin = SOURCE, .target = SINK
+    };
+
+    (void)relay_encode(&to, bytes);
+    bytes[RELAY_TO_BYTES] = RRMP_IMAGE;
+    bytes[RELAY_TO_BYTES + 1] = RRMP_VERSION << 4;
+    input(bed, A,
+          (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                   .session = from,
+                                   .src_port = RELAY_PORT,
+                                   .topic = rrmp_topic("IDN", 3),
+                                   .bytes = bytes,
+                                   .length = sizeof(bytes) });
+    drain(bed, B);
+}
+
+static void routes_of(struct bed *bed, int side, uint64_t session, uint8_t what);
+
+static void an_image_for_one_node_takes_the_way_of_the_stream(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    peer(&bed, B, SINK, BACKBONE_PEER_UP);
+    directed(&bed, SOURCE, 0, 0); /* its sender is not carried */
+    assert_int_equal(bed.streams + bed.tos, 0);
+    carry(&bed);
+    int before = bed.streams;
+    directed(&bed, SOURCE, 0, 0);
+    assert_int_equal(bed.streams, before + 1);
+    assert_int_equal(bed.last_msg.session, SINK);
+    peer(&bed, B, SINK, BACKBONE_PEER_DOWN);
+    routes_of(&bed, B, SINK, RELAY_ROUTE_UP); /* behind another relay from now on */
+    directed(&bed, SOURCE, 0, 0);
+    assert_int_equal(bed.tos, 1);
+    assert_int_equal(bed.last_msg.session, 0);
+    assert_int_equal(bed.last.target, SINK);
+    directed(&bed, OTHER, 1, 5); /* of one that does not bring the source */
+    assert_int_equal(bed.tos, 1);
+    forward_destroy(bed.f);
+}
+
+static void routes(struct bed *bed, int side, uint64_t id, const struct relay_route *route)
 {
     uint8_t bytes[128];
-    struct relay_route route = {
-        .number = 4, .hops = hops, .state = what, .session = SOURCE, .name = ""
-    };
     size_t head =
         relay_encode(&(struct relay_message){ .kind = RELAY_ROUTES, .count = 1, .id = id }, bytes);
 
-    input(
-        bed, side,
-        (struct backbone_event){
-            .type = BACKBONE_MESSAGE,
-            .session = OTHER,
-            .src_port = RELAY_PORT,
-            .bytes = bytes,
-            .length = (uint32_t)(RELAY_ROUTES_BYTES + relay_route_encode(&route, bytes + head)) });
+    input(bed, side,
+          (struct backbone_event){
+              .type = BACKBONE_MESSAGE,
+              .session = OTHER,
+              .src_port = RELAY_PORT,
+              .bytes = bytes,
+              .length = (uint32_t)(RELAY_ROUTES_BYTES + relay_route_encode(route, bytes + head)) });
+}
+
+static void routes_of(struct bed *bed, int side, uint64_t session, uint8_t what)
+{
+    routes(bed, side, 60,
+           &(struct relay_route){
+               .number = 5, .hops = 1, .state = what, .session = session, .name = "" });
+}
+
+static void rights(struct bed *bed, int side, uint64_t id, uint8_t hops, uint8_t what)
+{
+    routes(bed, side, id,
+           &(struct relay_route){
+               .number = 4, .hops = hops, .state = what, .session = SOURCE, .name = "" });
 }
 
 static void the_relay_with_the_worse_right_stands_by_and_takes_over(void **state)
@@ -383,6 +441,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_configured_services_go_on),
         cmocka_unit_test(a_request_goes_to_the_services_that_are_forwarded),
+        cmocka_unit_test(an_image_for_one_node_takes_the_way_of_the_stream),
         cmocka_unit_test(the_relay_with_the_worse_right_stands_by_and_takes_over),
         cmocka_unit_test(what_it_has_no_room_for_is_told_before_the_next),
         cmocka_unit_test(bare_topics_go_by_their_whole_name),
