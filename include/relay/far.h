@@ -15,7 +15,8 @@
  * in; those that come out are the same, but that what relays sent has become what the nodes behind
  * them sent: messages of their sessions and ports, PEER_UP and PEER_DOWN of them, their GAPs. Users
  * see no difference. A session that is heard directly is never taken through a relay; else the
- * relay with the fewest hops brings it, of these the one with the lowest id, and only that one.
+ * relay with the fewest hops brings it, of these the one whose way has the lowest weight, and only
+ * that one.
  *
  *      more = relay_far_take(far, &event, &out)     an event of the engine
  *      while (more) {
@@ -37,8 +38,9 @@ struct relay_event {
     struct backbone_event event;
     /* At a relay: a message that is to go on, to this session; 0: it is for this node. */
     uint64_t target;
-    uint8_t hops; /* that it came over; 0: heard directly */
-    uint8_t kind; /* enum relay_kind; 0: it did not come through a relay */
+    uint64_t weight; /* PEER_UP: of its way */
+    uint8_t hops;    /* that it came over; 0: heard directly */
+    uint8_t kind;    /* enum relay_kind; 0: it did not come through a relay */
 };
 
 struct relay_far_counters {
@@ -75,7 +77,7 @@ bool relay_far_find(const struct relay_far *far, uint64_t session, struct relay_
 /* The best right that others have to bring a session onto this network, claims included. */
 struct relay_far_right {
     uint8_t hops; /* 0: it is heard directly */
-    uint64_t id, relay;
+    uint64_t weight, relay;
     uint32_t services;
 };
 bool relay_far_right(const struct relay_far *far, uint64_t session, struct relay_far_right *out);

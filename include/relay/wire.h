@@ -19,7 +19,7 @@
  *         16 u64 session that was not reached   24 u64 session of the sender
  *  ROUTES  0 u8 4 << 4   1 u8 flags   2 u16 n   4 u32 digest of the services   8 u64 relay's id
  *         16 n routes: u32 number, u8 hops, u8 state, u8 reason, u8 length of the name, u64
- *            session, name
+ *            session, u64 weight, name
  *  NOTICE  0 u8 5 << 4   1 u8 type   2 u16 source port   4 u32 number   8 u64 first   16 u64 last
  *         24 u32 count   28 u8 reason   29 u8 flags   30 u16 0
  */
@@ -30,8 +30,9 @@
 #define RELAY_TO_BYTES     32u
 #define RELAY_NOTICE_BYTES 32u
 #define RELAY_ROUTES_BYTES 16u
-#define RELAY_ROUTE_BYTES  16u
-#define RELAY_ROUTES_MAX   512 /* origins that a relay carries onto a network */
+#define RELAY_ROUTE_BYTES  24u
+#define RELAY_ROUTES_MAX   512                /* origins that a relay carries onto a network */
+#define RELAY_ID_MAX       ((1ull << 62) - 1) /* so that four of them can be added */
 #define RELAY_ROUTES_SIZE_MAX                                                                      \
     (RELAY_ROUTES_BYTES + RELAY_ROUTES_MAX * (RELAY_ROUTE_BYTES + RELAY_NAME_MAX))
 
@@ -80,6 +81,7 @@ struct relay_route {
     uint8_t reason;
     uint8_t name_length;
     uint64_t session;
+    uint64_t weight; /* the sum of the ids of the relays on the way, this one included */
     const char *name;
 };
 

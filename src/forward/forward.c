@@ -41,7 +41,8 @@ int forward_create(const struct forward_config *config, struct forward **out)
     if (!f)
         return MD_ERR_NOMEM;
     f->id = config->id;
-    int err = config->id ? filter_create(config, &f->filter) : MD_ERR_RANGE;
+    int err =
+        config->id && config->id <= RELAY_ID_MAX ? filter_create(config, &f->filter) : MD_ERR_RANGE;
     for (int i = 0; !err && i < FORWARD_SIDES; i++)
         err = side_open(&f->sides[i], config, i);
     if (err)

@@ -22,6 +22,7 @@ struct origin {
     char name[RELAY_NAME_MAX];
     uint8_t name_length;
     uint8_t hops;    /* over which it is heard */
+    uint64_t weight; /* of this way */
     bool is_heard;   /* false: remembered */
     bool is_wanted;  /* it has sent something that is forwarded */
     bool stands_by;  /* somebody else carries it */

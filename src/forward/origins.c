@@ -79,6 +79,7 @@ void origin_up(struct forward *f, struct side *side, const struct relay_event *u
         return;
     }
     o->hops = up->hops;
+    o->weight = up->weight;
     o->is_heard = true;
     set_name(o, &up->event);
 }
@@ -93,8 +94,8 @@ void origin_name(struct side *side, const struct backbone_event *info)
 
 /* ---- what others are told ------------------------------------------------------------------- */
 
-static struct relay_route route_of(const struct origin *o, enum relay_route_state state,
-                                   uint8_t reason)
+static struct relay_route route_of(const struct forward *f, const struct origin *o,
+                                   enum relay_route_state state, uint8_t reason)
 {
     return (struct relay_route){ .number = o->number,
                                  .hops = (uint8_t)(o->hops + 1),
@@ -102,6 +103,7 @@ static struct relay_route route_of(const struct origin *o, enum relay_route_stat
                                  .reason = reason,
                                  .name_length = o->name_length,
                                  .session = o->session,
+                                 .weight = o->weight + f->id,
                                  .name = o->name };
 }
 
@@ -123,7 +125,7 @@ static bool put_routes(struct forward *f, struct side *side, uint16_t count, siz
 static void say(struct forward *f, struct side *side, const struct origin *o,
                 enum relay_route_state state, uint8_t reason)
 {
-    struct relay_route route = route_of(o, state, reason);
+    struct relay_route route = route_of(f, o, state, reason);
 
     if (!put_routes(f, side, 1, relay_route_encode(&route, f->routes), 0))
         side->full_ns = 0;
@@ -138,7 +140,7 @@ static void say_all(struct forward *f, struct side *side, uint64_t now_ns)
         const struct origin *o = side->all[i];
         enum relay_route_state state =
             o->state == ORIGIN_CARRY ? RELAY_ROUTE_UP : RELAY_ROUTE_CLAIM;
-        struct relay_route route = route_of(o, state, 0);
+        struct relay_route route = route_of(f, o, state, 0);
 
         if (o->state == ORIGIN_IDLE)
             continue;
@@ -181,16 +183,19 @@ void origin_reset(struct forward *f, struct side *side, struct origin *o)
     side->full_ns = 0;
 }
 
-/* Heard directly over there, or brought by a relay with fewer hops or a lower id, for which this
- * one stands by. */
+/* Heard directly over there, or brought by a relay with fewer hops or a lower weight, for which
+ * this one stands by. The way back has the same hops and weight, so it is the same way. */
 static bool is_others(struct forward *f, struct side *side, struct origin *o)
 {
     struct relay_far_right right;
+    uint64_t weight = o->weight + f->id;
     unsigned hops = o->hops + 1u;
 
     if (!relay_far_right(side->far, o->session, &right))
         return false;
-    if (right.hops > hops || (right.hops == hops && right.id > f->id))
+    if (right.hops > hops ||
+        (right.hops == hops && right.weight != weight && right.weight > weight) ||
+        (right.hops == hops && right.weight == weight && right.relay > side->session))
         return false;
     o->stands_by = right.hops > 0;
     if (o->stands_by && right.services != filter_digest(f->filter))

@@ -49,8 +49,10 @@ static void put_name(struct relay_event *out, const struct far_session *s)
     out->event.bytes = s->name_length ? (const uint8_t *)s->name : NULL;
     out->event.length = s->name_length;
     for (int i = 0; i < RELAY_RELAYS_MAX; i++)
-        if (s->offers[i].relay == s->via)
+        if (s->offers[i].relay == s->via) {
             out->hops = s->offers[i].hops;
+            out->weight = s->offers[i].weight;
+        }
 }
 
 static bool tell_loss(struct far_session *s, struct relay_event *out)
@@ -77,7 +79,7 @@ static bool tell_loss(struct far_session *s, struct relay_event *out)
 /* The next event by which users come to know what is; false: they know. */
 static bool tell(struct relay_far *far, struct far_session *s, struct relay_event *out)
 {
-    const struct far_offer *best = s->is_native ? NULL : far_best(far, s, false);
+    const struct far_offer *best = s->is_native ? NULL : far_best(s, false);
 
     if (s->told == FAR_TOLD_UP &&
         (!best || best->relay != s->via || best->number != s->via_number)) {
@@ -443,7 +445,7 @@ bool relay_far_find(const struct relay_far *far, uint64_t session, struct relay_
 bool relay_far_right(const struct relay_far *far, uint64_t session, struct relay_far_right *out)
 {
     const struct far_session *s = far_session_find(far, session);
-    const struct far_offer *best = s ? far_best(far, s, true) : NULL;
+    const struct far_offer *best = s ? far_best(s, true) : NULL;
 
     *out = (struct relay_far_right){ 0 };
     if (s && s->is_native)
@@ -454,7 +456,7 @@ bool relay_far_right(const struct relay_far *far, uint64_t session, struct relay
 
     *out = (struct relay_far_right){ .hops = best->hops,
                                      .relay = best->relay,
-                                     .id = far->relays[place].id,
+                                     .weight = best->weight,
                                      .services = far->relays[place].services };
     return true;
 }
@@ -478,7 +480,7 @@ const char *relay_far_check(const struct relay_far *far)
             return "a session is not where the table says";
         if (s->is_dirty)
             continue;
-        const struct far_offer *best = s->is_native ? NULL : far_best(far, s, false);
+        const struct far_offer *best = s->is_native ? NULL : far_best(s, false);
         if (s->told == FAR_TOLD_UP && (!best || best->relay != s->via))
             return "a session is told that nobody, or another, brings";
         if (s->told != FAR_TOLD_UP && best)

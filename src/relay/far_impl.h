@@ -20,6 +20,7 @@ struct far_relay {
 struct far_offer {
     uint64_t relay; /* key of by_number, with `number`; 0: none */
     uint64_t number;
+    uint64_t weight;
     uint8_t hops;
     uint8_t state; /* enum relay_route_state: UP, CLAIM */
     bool is_seen;  /* in the full list that is being read */
@@ -78,8 +79,7 @@ struct relay_far {
 };
 
 /* The offer that is best, of those UP; `with_claims`: of all. NULL: none. */
-const struct far_offer *far_best(const struct relay_far *far, const struct far_session *s,
-                                 bool with_claims);
+const struct far_offer *far_best(const struct far_session *s, bool with_claims);
 
 struct far_session *far_session_find(const struct relay_far *far, uint64_t session);
 struct far_session *far_session_make(struct relay_far *far, uint64_t session);

@@ -99,16 +99,17 @@ void far_touch(struct relay_far *far, struct far_session *s)
 
 /* ---- offers --------------------------------------------------------------------------------- */
 
-static bool is_better(const struct relay_far *far, const struct far_session *s, int a, int b)
+static bool is_better(const struct far_session *s, int a, int b)
 {
     const struct far_offer *x = &s->offers[a];
     const struct far_offer *y = &s->offers[b];
 
-    return x->hops != y->hops ? x->hops < y->hops : far->relays[a].id < far->relays[b].id;
+    if (x->hops != y->hops)
+        return x->hops < y->hops;
+    return x->weight != y->weight ? x->weight < y->weight : x->relay < y->relay;
 }
 
-const struct far_offer *far_best(const struct relay_far *far, const struct far_session *s,
-                                 bool with_claims)
+const struct far_offer *far_best(const struct far_session *s, bool with_claims)
 {
     int best = -1;
 
@@ -116,7 +117,7 @@ const struct far_offer *far_best(const struct relay_far *far, const struct far_s
         const struct far_offer *offer = &s->offers[i];
 
         if (offer->relay && (with_claims || offer->state == RELAY_ROUTE_UP) &&
-            (best < 0 || is_better(far, s, i, best)))
+            (best < 0 || is_better(s, i, best)))
             best = i;
     }
     return best < 0 ? NULL : &s->offers[best];
@@ -167,6 +168,7 @@ static void take_offer(struct relay_far *far, struct far_session *s, int place,
         far->behind++;
     offer->relay = far->relays[place].session;
     offer->hops = route->hops;
+    offer->weight = route->weight;
     offer->state = route->state;
     offer->is_seen = true;
     if (route->state == RELAY_ROUTE_UP && !offer->number) {
@@ -244,9 +246,6 @@ void far_routes(struct relay_far *far, uint64_t relay, const struct relay_messag
 
     if (place < 0)
         return;
-    if (far->relays[place].id != routes->id)
-        for (int i = 0; i < far->count; i++)
-            far_touch(far, far->all[i]);
     far->relays[place].id = routes->id;
     far->relays[place].services = routes->services;
     for (int i = 0; is_full && i < far->count; i++)

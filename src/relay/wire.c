@@ -11,8 +11,8 @@ static bool is_route_legal(const struct relay_route *route)
 {
     return route->session != 0 && route->hops >= 1 && route->hops <= RELAY_HOPS_MAX &&
            route->state >= RELAY_ROUTE_UP && route->state <= RELAY_ROUTE_CLAIM &&
-           (route->number != 0 || route->state != RELAY_ROUTE_UP) &&
-           route->name_length <= RELAY_NAME_MAX;
+           (route->number != 0 || route->state != RELAY_ROUTE_UP) && route->weight != 0 &&
+           route->weight <= RELAY_ID_MAX * route->hops && route->name_length <= RELAY_NAME_MAX;
 }
 
 bool relay_route_next(const struct relay_message *routes, size_t *at, struct relay_route *out)
@@ -28,6 +28,7 @@ bool relay_route_next(const struct relay_message *routes, size_t *at, struct rel
                                  .reason = p[6],
                                  .name_length = p[7],
                                  .session = md_be64(p + 8),
+                                 .weight = md_be64(p + 16),
                                  .name = (const char *)p + RELAY_ROUTE_BYTES };
     *at += RELAY_ROUTE_BYTES + p[7];
     return true;
@@ -108,7 +109,7 @@ bool relay_decode(const uint8_t *bytes, size_t length, struct relay_message *out
         out->id = md_be64(bytes + 8);
         out->bytes = bytes + RELAY_ROUTES_BYTES;
         out->length = length - RELAY_ROUTES_BYTES;
-        return out->id != 0 && are_routes_legal(out);
+        return out->id != 0 && out->id <= RELAY_ID_MAX && are_routes_legal(out);
     case RELAY_NOTICE:
         return decode_notice(bytes, length, out);
     }
@@ -149,6 +150,7 @@ size_t relay_route_encode(const struct relay_route *route, uint8_t *out)
     out[6] = route->reason;
     out[7] = route->name_length;
     md_put_be64(out + 8, route->session);
+    md_put_be64(out + 16, route->weight);
     if (route->name_length)
         memcpy(out + RELAY_ROUTE_BYTES, route->name, route->name_length);
     return RELAY_ROUTE_BYTES + route->name_length;

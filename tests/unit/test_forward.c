@@ -304,14 +304,14 @@ static void routes_of(struct bed *bed, int side, uint64_t session, uint8_t what)
 {
     routes(bed, side, 60,
            &(struct relay_route){
-               .number = 5, .hops = 1, .state = what, .session = session, .name = "" });
+               .number = 5, .hops = 1, .state = what, .session = session, .weight = 60 });
 }
 
 static void rights(struct bed *bed, int side, uint64_t id, uint8_t hops, uint8_t what)
 {
     routes(bed, side, id,
            &(struct relay_route){
-               .number = 4, .hops = hops, .state = what, .session = SOURCE, .name = "" });
+               .number = 4, .hops = hops, .state = what, .session = SOURCE, .weight = id });
 }
 
 static void the_relay_with_the_worse_right_stands_by_and_takes_over(void **state)

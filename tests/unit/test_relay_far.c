@@ -58,6 +58,7 @@ static void route(struct bed *bed, uint64_t relay, uint64_t id, uint8_t state, u
                                .state = state,
                                .name_length = 3,
                                .session = FAR_NODE,
+                               .weight = id,
                                .name = "far" };
     size_t length = relay_route_encode(&one, bytes);
 
@@ -127,7 +128,7 @@ static void a_node_behind_a_relay_looks_like_any_other(void **state)
     relay_far_destroy(bed.far);
 }
 
-static void the_relay_with_fewer_hops_brings_it_then_the_lower_id(void **state)
+static void the_way_with_fewer_hops_brings_it_then_the_lower_weight(void **state)
 {
     struct bed bed;
 
@@ -137,7 +138,7 @@ static void the_relay_with_fewer_hops_brings_it_then_the_lower_id(void **state)
     stream(&bed, RELAY_A, 1, 5);
     assert_int_equal(bed.count, 1);
     route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 9, 2);
-    assert_int_equal(bed.count, 0); /* a higher id */
+    assert_int_equal(bed.count, 0); /* a higher weight */
     stream(&bed, RELAY_B, 9, 6);
     assert_int_equal(bed.count, 0);
     route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 9, 1);
@@ -276,7 +277,9 @@ static void drops_are_told_to_the_user_that_sent(void **state)
 static void nodes_behind_relays_are_bounded(void **state)
 {
     struct bed bed;
-    struct relay_route one = { .number = 1, .hops = 1, .state = RELAY_ROUTE_UP, .name = "" };
+    struct relay_route one = {
+        .number = 1, .hops = 1, .state = RELAY_ROUTE_UP, .weight = 5, .name = ""
+    };
     uint8_t bytes[RELAY_ROUTE_BYTES];
 
     (void)state;
@@ -297,7 +300,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_node_behind_a_relay_looks_like_any_other),
-        cmocka_unit_test(the_relay_with_fewer_hops_brings_it_then_the_lower_id),
+        cmocka_unit_test(the_way_with_fewer_hops_brings_it_then_the_lower_weight),
         cmocka_unit_test(one_that_is_heard_directly_is_not_taken_through_a_relay),
         cmocka_unit_test(what_the_relay_lost_is_told_of_each_that_it_brings),
         cmocka_unit_test(unicast_that_comes_another_way_is_told),
