@@ -41,6 +41,7 @@ static const struct stats_row forward_rows[] = {
     FORWARDED(COUNTER, "lost", lost),
     FORWARDED(COUNTER, "noRoute", no_route),
     FORWARDED(COUNTER, "tooManyHops", hops),
+    FORWARDED(COUNTER, "early", early),
     FORWARDED(COUNTER, "refused", refused),
     FORWARDED(COUNTER, "full", full),
     FORWARDED(COUNTER, "switches", switches),
@@ -103,11 +104,12 @@ static int submit(struct net_relay *relay, int index, uint64_t now_ns)
     while (!net->is_full && count < SUBMIT_MAX && forward_peek(relay->forward, index, &msg)) {
         uint64_t dropped = engine->unicast_dropped;
 
-        if (rrcp_submit(net->engine, now_ns, RELAY_PORT, &msg) == MD_ERR_FULL) {
+        int err = rrcp_submit(net->engine, now_ns, RELAY_PORT, &msg);
+        if (err == MD_ERR_FULL) {
             net->is_full = true;
             break;
         }
-        forward_take(relay->forward, index, engine->unicast_dropped != dropped);
+        forward_take(relay->forward, index, err || engine->unicast_dropped != dropped);
         count++;
     }
     return count;

@@ -71,6 +71,7 @@ struct forward_counters {
     uint64_t lost;                 /* packets that did not reach the relay: told as lost */
     uint64_t no_route;             /* for a node that is not heard on the other side */
     uint64_t hops;                 /* came over as many relays as may be */
+    uint64_t early;                /* by unicast of a node that is not carried (yet): told */
     uint64_t refused;              /* the other network's engine dropped it; the sender was told */
     uint64_t full;                 /* nodes not carried: too many */
     uint64_t switches;             /* nodes carried that were left to another relay */

@@ -74,6 +74,9 @@ struct relay_far_place {
 /* False: this session is not heard. */
 bool relay_far_find(const struct relay_far *far, uint64_t session, struct relay_far_place *out);
 
+/* A node that says it is a relay. */
+bool relay_far_is_relay(const struct relay_far *far, uint64_t session);
+
 /* The best right that others have to bring a session onto this network, claims included. */
 struct relay_far_right {
     uint8_t hops; /* 0: it is heard directly */

@@ -21,7 +21,9 @@
  *         16 n routes: u32 number, u8 hops, u8 state, u8 reason, u8 length of the name, u64
  *            session, u64 weight, name
  *  NOTICE  0 u8 5 << 4   1 u8 type   2 u16 source port   4 u32 number   8 u64 first   16 u64 last
- *         24 u32 count   28 u8 reason   29 u8 flags   30 u16 0
+ *         24 u32 count   28 u8 reason   29 u24 0
+ *  RESET   0 u8 6 << 4 | hops   1 u8 0   2 u16 0   4 u32 0   8 u64 0
+ *         16 u64 session whose messages may be lost, 0: any   24 u64 session that they were for
  */
 #define RELAY_PORT         65535u /* the source port of all of these; users have 1 to 65534 */
 #define RELAY_HOPS_MAX     4
@@ -42,9 +44,10 @@ enum relay_kind {
     RELAY_DROPPED = 3, /* messages to a node behind a relay were dropped there */
     RELAY_ROUTES = 4,  /* which origins a relay carries onto this network */
     RELAY_NOTICE = 5,  /* of an origin: messages are lost, a user has ended */
+    RELAY_RESET = 6,   /* unicast between two nodes may be lost, in either direction */
 };
 
-#define RELAY_FLAG_UNICAST 0x01u /* TO, NOTICE: of the origin's unicast stream */
+#define RELAY_FLAG_UNICAST 0x01u /* TO: of the origin's unicast stream */
 #define RELAY_FLAG_FULL    0x01u /* ROUTES: all there are */
 
 enum relay_route_state {

@@ -136,39 +136,25 @@ static void take_stream(struct forward *f, struct side *from, uint64_t now_ns,
 
 /* ---- for one node --------------------------------------------------------------------------- */
 
-/* By unicast to a session on `side`, heard there directly or through a relay. */
-static bool put_unicast(struct side *side, const struct relay_message *head,
-                        const struct backbone_event *event)
-{
-    struct relay_far_place place;
-    struct rrcp_msg msg = { .flags = RRCP_MSG_UNICAST };
-
-    if (!relay_far_find(side->far, head->target, &place))
-        return false;
-    msg.session = place.is_native ? head->target : place.via;
-    if (event) {
-        msg.bytes = event->bytes;
-        msg.length = event->length;
-        msg.topic = event->topic;
-        msg.port = event->dst_port;
-    }
-    return put_message(side, &msg, head, event == NULL);
-}
-
 /* A message of `to`'s user to `missed` was dropped. */
-static void tell_dropped(struct side *side, uint64_t to, uint16_t port, uint64_t missed)
+static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint16_t port,
+                         uint64_t missed)
 {
     struct relay_message head = {
         .kind = RELAY_DROPPED, .hops = 1, .port = port, .lost = 1, .origin = missed, .target = to
     };
 
-    (void)put_unicast(side, &head, NULL);
+    if (!put_unicast(side, &head, NULL))
+        origin_owe(origin_find(other_side(f, side), to), missed);
 }
 
+/* Nobody over there takes a message of a node that is not carried. Its sender is told as soon as it
+ * is, and may ask again. */
 static void take_unicast(struct forward *f, struct side *from, const struct relay_event *in)
 {
     struct side *side = other_side(f, from);
     const struct backbone_event *event = &in->event;
+    struct origin *o = origin_find(side, event->session);
     struct relay_message head = { .kind = RELAY_TO,
                                   .hops = (uint8_t)(in->hops + 1),
                                   .flags = RELAY_FLAG_UNICAST,
@@ -181,12 +167,15 @@ static void take_unicast(struct forward *f, struct side *from, const struct rela
         from->counters.not_wanted++;
         return;
     }
-    if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {
+    if (o && o->state != ORIGIN_CARRY) {
+        from->counters.early++;
+        origin_owe(o, in->target);
+    } else if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {
         from->counters.too_long++;
-        tell_dropped(from, event->session, event->src_port, in->target);
-    } else if (!put_unicast(side, &head, event)) {
+        tell_dropped(f, from, event->session, event->src_port, in->target);
+    } else if (!o || !put_unicast(side, &head, event)) {
         from->counters.dropped++;
-        tell_dropped(from, event->session, event->src_port, in->target);
+        tell_dropped(f, from, event->session, event->src_port, in->target);
     } else {
         from->counters.messages++;
         from->counters.bytes += event->length;
@@ -224,15 +213,16 @@ static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
         from->counters.no_route += !relay_far_find(from->far, in->target, &place);
         return;
     }
-    if (in->kind == RELAY_DROPPED) {
-        struct relay_message head = { .kind = RELAY_DROPPED,
+    if (in->kind == RELAY_DROPPED || in->kind == RELAY_RESET) {
+        struct relay_message head = { .kind = in->kind,
                                       .hops = (uint8_t)(in->hops + 1),
                                       .port = in->event.src_port,
                                       .lost = (uint32_t)in->event.count,
                                       .origin = in->event.session,
                                       .target = in->target };
 
-        (void)put_unicast(side, &head, NULL);
+        if (!put_unicast(side, &head, NULL))
+            origin_owe(origin_find(from, in->target), in->event.session);
         return;
     }
     if (o && !o->is_wanted) {
@@ -247,19 +237,30 @@ static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
 
 /* ---- events --------------------------------------------------------------------------------- */
 
+/* Unicast of a session to nodes behind this relay, or theirs to it. That of a relay is told of each
+ * that it brings. */
+static void take_reset(struct side *from, uint64_t session)
+{
+    if (relay_far_is_relay(from->far, session))
+        return;
+    for (int i = 0; i < from->count; i++)
+        if (from->all[i]->state == ORIGIN_CARRY)
+            origin_owe(from->all[i], session);
+}
+
 static void take_gap(struct forward *f, struct side *from, const struct backbone_event *gap)
 {
     struct side *side = other_side(f, from);
     struct origin *o = origin_find(side, gap->session);
 
+    if (gap->flags & BACKBONE_FLAG_UNICAST || gap->reason == BACKBONE_GAP_UNICAST_RESET) {
+        take_reset(from, gap->session);
+        return;
+    }
     if (!o || o->state != ORIGIN_CARRY)
         return;
-    if (gap->reason == BACKBONE_GAP_UNICAST_RESET) {
-        o->has_reset = true;
-    } else {
-        from->counters.lost += gap->count;
-        lose(o, gap->seq, gap->last, gap->count ? gap->count : 1);
-    }
+    from->counters.lost += gap->count;
+    lose(o, gap->seq, gap->last, gap->count ? gap->count : 1);
     (void)put_lost(side, o);
 }
 
@@ -354,20 +355,36 @@ bool forward_peek(struct forward *f, int index, struct rrcp_msg *out)
     return queue_peek(&f->sides[index].queue, out);
 }
 
+/* The engine has dropped what was to go to `side`: its sender is told. */
+static void refused(struct forward *f, struct side *side, const struct relay_message *message)
+{
+    struct side *from = other_side(f, side);
+
+    switch ((enum relay_kind)message->kind) {
+    case RELAY_TO:
+        from->counters.refused++;
+        tell_dropped(f, from, message->origin, message->port, message->target);
+        break;
+    case RELAY_DROPPED:
+    case RELAY_RESET:
+        origin_owe(origin_find(from, message->target), message->origin);
+        break;
+    case RELAY_STREAM:
+    case RELAY_ROUTES:
+    case RELAY_NOTICE:
+        break;
+    }
+}
+
 void forward_take(struct forward *f, int index, bool is_dropped)
 {
     struct side *side = &f->sides[index];
     struct relay_message message;
     struct rrcp_msg msg;
 
-    if (is_dropped && queue_peek(&side->queue, &msg) &&
-        relay_decode(msg.bytes, msg.length, &message) && message.kind == RELAY_TO &&
-        (message.flags & RELAY_FLAG_UNICAST)) {
-        struct side *from = other_side(f, side);
-
-        from->counters.refused++;
-        tell_dropped(from, message.origin, message.port, message.target);
-    }
+    if (is_dropped && queue_peek(&side->queue, &msg) && msg.flags & RRCP_MSG_UNICAST &&
+        relay_decode(msg.bytes, msg.length, &message))
+        refused(f, side, &message);
     queue_take(&side->queue);
     if (side->is_over && side->queue.head - side->queue.tail <= side->queue.size / 2)
         side->is_over = false;

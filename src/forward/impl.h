@@ -7,6 +7,8 @@
 #include "forward/forward.h"
 #include "queue.h"
 
+#define OWED_ANY UINT64_MAX
+
 enum { ORIGINS_MAX = 2048 }; /* nodes heard on a side, those remembered included */
 
 enum origin_state {
@@ -30,7 +32,9 @@ struct origin {
     uint32_t number; /* CARRY */
     uint64_t claim_ns, gone_ns;
     uint64_t lost, lost_first, lost_last; /* to be told before its next message */
-    bool has_reset;                       /* of its unicast stream: to be told */
+    /* Unicast between it and this session may be lost: it is to be told. 0: none; OWED_ANY: more.
+     */
+    uint64_t owed, owed_ns;
 };
 
 /* One of the two networks. */

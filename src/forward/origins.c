@@ -13,8 +13,10 @@
 /* A relay that has just started hears first who carries what. */
 #define LISTEN_NS (2500 * MD_NS_PER_MS)
 /* How long a claim may be answered. */
-#define CLAIM_NS    (300 * MD_NS_PER_MS)
-#define FULL_NS     (1 * MD_NS_PER_S)
+#define CLAIM_NS (300 * MD_NS_PER_MS)
+#define FULL_NS  (1 * MD_NS_PER_S)
+/* A node is told no more often that unicast may be lost. */
+#define OWED_NS     (200 * MD_NS_PER_MS)
 #define REMEMBER_NS (60 * MD_NS_PER_S)
 
 struct origin *origin_find(const struct side *side, uint64_t session)
@@ -162,7 +164,6 @@ static void leave(struct forward *f, struct side *side, struct origin *o, uint8_
     o->state = ORIGIN_IDLE;
     o->number = 0;
     o->lost = 0;
-    o->has_reset = false;
 }
 
 void origin_down(struct forward *f, struct side *side, uint64_t now_ns,
@@ -173,8 +174,32 @@ void origin_down(struct forward *f, struct side *side, uint64_t now_ns,
     if (!o)
         return;
     leave(f, side, o, down->reason);
+    o->owed = 0;
     o->is_heard = false;
     o->gone_ns = now_ns;
+}
+
+void origin_owe(struct origin *o, uint64_t session)
+{
+    if (!o || !o->is_heard)
+        return;
+    o->owed = session != 0 && (o->owed == 0 || o->owed == session) ? session : OWED_ANY;
+}
+
+/* Behind its route, when that begins. `side`: onto which it is carried, so it is heard on the
+ * other. */
+static void pay(struct forward *f, struct side *side, uint64_t now_ns, struct origin *o)
+{
+    struct relay_message head = { .kind = RELAY_RESET,
+                                  .hops = 1,
+                                  .origin = o->owed == OWED_ANY ? 0 : o->owed,
+                                  .target = o->session };
+
+    if (o->owed == 0 || o->state == ORIGIN_CLAIM || now_ns < o->owed_ns ||
+        !put_unicast(other_side(f, side), &head, NULL))
+        return;
+    o->owed = 0;
+    o->owed_ns = now_ns + OWED_NS;
 }
 
 void origin_reset(struct forward *f, struct side *side, struct origin *o)
@@ -246,6 +271,7 @@ void origins_tick(struct forward *f, struct side *side, uint64_t now_ns)
         counters->standing_by += o->stands_by;
         if (o->state == ORIGIN_CARRY)
             (void)put_lost(side, o);
+        pay(f, side, now_ns, o);
         if (!o->is_heard && now_ns - o->gone_ns > REMEMBER_NS)
             forget(side, o);
     }

@@ -26,14 +26,26 @@ bool put_notice(struct side *side, struct relay_message notice)
     return put_message(side, &msg, &notice, true);
 }
 
+bool put_unicast(struct side *side, const struct relay_message *head,
+                 const struct backbone_event *event)
+{
+    struct relay_far_place place;
+    struct rrcp_msg msg = { .flags = RRCP_MSG_UNICAST };
+
+    if (!relay_far_find(side->far, head->target, &place))
+        return false;
+    msg.session = place.is_native ? head->target : place.via;
+    if (event) {
+        msg.bytes = event->bytes;
+        msg.length = event->length;
+        msg.topic = event->topic;
+        msg.port = event->dst_port;
+    }
+    return put_message(side, &msg, head, event == NULL);
+}
+
 bool put_lost(struct side *side, struct origin *o)
 {
-    if (o->has_reset &&
-        put_notice(side, (struct relay_message){ .notice = RELAY_NOTICE_GAP,
-                                                 .flags = RELAY_FLAG_UNICAST,
-                                                 .number = o->number,
-                                                 .reason = BACKBONE_GAP_UNICAST_RESET }))
-        o->has_reset = false;
     if (o->lost == 0)
         return true;
     if (side->is_over ||

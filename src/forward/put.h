@@ -11,6 +11,11 @@ bool put_message(struct side *side, const struct rrcp_msg *msg, const struct rel
 
 bool put_notice(struct side *side, struct relay_message notice);
 
+/* By unicast to the head's target, heard on `side` directly or through a relay. `event` NULL: the
+ * head is all. False: no room, or it is not heard. */
+bool put_unicast(struct side *side, const struct relay_message *head,
+                 const struct backbone_event *event);
+
 /* Tells losses of an origin. False: there is no room to tell them now. */
 bool put_lost(struct side *side, struct origin *o);
 

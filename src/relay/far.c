@@ -88,7 +88,6 @@ static bool tell(struct relay_far *far, struct far_session *s, struct relay_even
         s->told = FAR_TOLD_NOTHING;
         s->wants_info = false;
         s->floor_seq = s->last_seq;
-        s->unicast_via = 0;
         s->gap_reason = 0;
         s->has_reset = false;
         far->counters.sessions_now--;
@@ -179,69 +178,105 @@ static void take_stream(struct relay_far *far, const struct backbone_event *in,
     far->counters.messages++;
 }
 
-/* A node says itself where its message is from; else only a relay may. */
-static bool is_honest(const struct relay_far *far, const struct backbone_event *in,
-                      const struct relay_message *message)
+/* Unicast of a session was lost, or may be: told, or when it comes up. */
+static void miss(struct relay_far *far, uint64_t session)
 {
-    return message->hops == 0 && message->kind == RELAY_TO
-               ? message->origin == in->session
-               : message->hops > 0 && far_relay_place(far, in->session) >= 0;
+    struct far_session *s = session == far->session ? NULL : far_session_make(far, session);
+
+    if (!s || s->is_native)
+        return;
+    s->has_reset = true;
+    if (s->told == FAR_TOLD_UP)
+        far_touch(far, s);
 }
 
-static void take_for_us(struct relay_far *far, const struct backbone_event *in,
-                        const struct relay_message *message)
+static void miss_all(struct relay_far *far, uint64_t relay)
+{
+    for (int i = 0; i < far->count; i++)
+        if (far->all[i]->told == FAR_TOLD_UP && far->all[i]->via == relay)
+            miss(far, far->all[i]->session);
+}
+
+static bool is_offered_by(const struct relay_far *far, uint64_t session, uint64_t relay)
+{
+    const struct far_session *s = far_session_find(far, session);
+    int place = far_relay_place(far, relay);
+
+    return s && place >= 0 && s->offers[place].relay;
+}
+
+/* A node says itself what it sends; else only the relay does that brings it. Unicast may be faster
+ * than the route: then it is lost. */
+static bool is_right_way(struct relay_far *far, const struct backbone_event *in,
+                         const struct relay_message *message, bool is_unicast)
 {
     struct far_session *s = far_session_find(far, message->origin);
 
-    if (!s || s->told != FAR_TOLD_UP) {
-        far->counters.others++;
+    if (message->hops == 0)
+        return message->origin == in->session;
+    if (is_brought(far, s, in->session))
+        return is_unicast || is_next(far, s, message->seq);
+    if (is_unicast && far_relay_place(far, in->session) >= 0)
+        miss(far, message->origin);
+    return false;
+}
+
+/* For another node, at a relay. */
+static void pass_on(struct relay_far *far, const struct backbone_event *in,
+                    const struct relay_message *message)
+{
+    if (!far->is_relay)
         return;
-    }
-    if (!(message->flags & RELAY_FLAG_UNICAST)) {
-        if (!is_brought(far, s, in->session) || !is_next(far, s, message->seq))
-            return;
-    } else if (s->unicast_via != in->session) {
-        /* The way of its unicast is another one: what was under way on the old one is not known. */
-        s->has_reset = s->unicast_via != 0;
-        s->unicast_via = in->session;
-        far_touch(far, s);
-    }
-    give(far, in, message, s->session);
-    far->counters.messages++;
+    give(far, in, message, message->origin);
+    far->out.target = message->target;
+    far->out.event.count = message->lost;
+    if (message->hops == 0)
+        far->out.event.seq = in->seq;
+    far->out.event.flags =
+        message->flags & RELAY_FLAG_UNICAST ? BACKBONE_FLAG_UNICAST : BACKBONE_FLAG_DIRECTED;
 }
 
 static void take_to(struct relay_far *far, const struct backbone_event *in,
                     const struct relay_message *message)
 {
-    if (!is_honest(far, in, message)) {
-        far->counters.others++;
+    bool is_unicast = message->flags & RELAY_FLAG_UNICAST;
+    bool is_ours = message->target == far->session;
+
+    if (!is_ours && !far->is_relay)
         return;
+    if (!is_right_way(far, in, message, is_unicast)) {
+        return;
+    } else if (!is_ours) {
+        pass_on(far, in, message);
+    } else if (message->hops > 0 || !is_unicast) {
+        give(far, in, message, message->origin);
+        if (message->hops == 0) /* it hears us through a relay, and we hear it directly */
+            far->out.event.seq = in->seq;
+        far->counters.messages++;
     }
-    if (message->target == far->session) {
-        if (message->kind == RELAY_TO) {
-            take_for_us(far, in, message);
-            return;
-        }
+}
+
+/* That unicast was lost, or may be. */
+static void take_told(struct relay_far *far, const struct backbone_event *in,
+                      const struct relay_message *message)
+{
+    bool is_any = message->kind == RELAY_RESET && message->origin == 0;
+
+    if (message->hops == 0 || (is_any ? far_relay_place(far, in->session) < 0
+                                      : !is_offered_by(far, message->origin, in->session))) {
+        far->counters.others++;
+    } else if (message->target != far->session) {
+        pass_on(far, in, message);
+    } else if (is_any) {
+        miss_all(far, in->session);
+    } else if (message->kind == RELAY_RESET) {
+        miss(far, message->origin);
+    } else {
         far->out.event = (struct backbone_event){ .type = BACKBONE_TX_DROPPED,
                                                   .session = message->origin,
                                                   .dst_port = message->port,
                                                   .count = message->lost };
         far->has_out = true;
-    } else if (far->is_relay) {
-        bool is_stream = message->kind == RELAY_TO && !(message->flags & RELAY_FLAG_UNICAST);
-        struct far_session *s = far_session_find(far, message->origin);
-
-        if (is_stream && message->hops > 0 &&
-            (!is_brought(far, s, in->session) || !is_next(far, s, message->seq)))
-            return;
-        give(far, in, message, message->origin);
-        far->out.target = message->target;
-        if (message->kind == RELAY_DROPPED)
-            far->out.event.count = message->lost;
-        else if (message->hops == 0)
-            far->out.event.seq = in->seq;
-        far->out.event.flags =
-            message->flags & RELAY_FLAG_UNICAST ? BACKBONE_FLAG_UNICAST : BACKBONE_FLAG_DIRECTED;
     }
 }
 
@@ -253,12 +288,9 @@ static void take_notice(struct relay_far *far, const struct backbone_event *in,
 
     if (!is_brought(far, s, in->session))
         return;
-    bool is_unicast = is_gap && message->flags & RELAY_FLAG_UNICAST;
-
     far->out.event = (struct backbone_event){
         .type = is_gap ? BACKBONE_GAP : BACKBONE_USER_DOWN,
         .reason = message->reason,
-        .flags = is_unicast ? BACKBONE_FLAG_UNICAST : 0,
         .src_port = message->port,
         .session = s->session,
         .seq = message->seq,
@@ -283,8 +315,11 @@ static void take_relayed(struct relay_far *far, const struct backbone_event *in)
         take_stream(far, in, &message);
         break;
     case RELAY_TO:
-    case RELAY_DROPPED:
         take_to(far, in, &message);
+        break;
+    case RELAY_DROPPED:
+    case RELAY_RESET:
+        take_told(far, in, &message);
         break;
     case RELAY_ROUTES:
         if (!(in->flags & (BACKBONE_FLAG_UNICAST | BACKBONE_FLAG_DIRECTED)))
@@ -298,23 +333,23 @@ static void take_relayed(struct relay_far *far, const struct backbone_event *in)
 
 /* ---- events of the engine ------------------------------------------------------------------- */
 
+/* Between a relay and us: what we sent to nodes behind it, too, and what it told us of that. */
 static void lost(struct relay_far *far, const struct backbone_event *gap)
 {
     if (far_relay_place(far, gap->session) < 0)
         return;
+    if (gap->flags & BACKBONE_FLAG_UNICAST || gap->reason == BACKBONE_GAP_UNICAST_RESET) {
+        miss_all(far, gap->session);
+        return;
+    }
     for (int i = 0; i < far->count; i++) {
         struct far_session *s = far->all[i];
 
-        if (s->told == FAR_TOLD_UP && gap->reason == BACKBONE_GAP_UNICAST_RESET &&
-            s->unicast_via == gap->session) {
-            s->has_reset = true;
-            far_touch(far, s);
-        } else if (s->told == FAR_TOLD_UP && s->via == gap->session &&
-                   gap->reason != BACKBONE_GAP_UNICAST_RESET) {
-            s->gap_reason = gap->reason;
-            s->gap_count += gap->count;
-            far_touch(far, s);
-        }
+        if (s->told != FAR_TOLD_UP || s->via != gap->session)
+            continue;
+        s->gap_reason = gap->reason;
+        s->gap_count += gap->count;
+        far_touch(far, s);
     }
 }
 
@@ -459,6 +494,11 @@ bool relay_far_right(const struct relay_far *far, uint64_t session, struct relay
                                      .weight = best->weight,
                                      .services = far->relays[place].services };
     return true;
+}
+
+bool relay_far_is_relay(const struct relay_far *far, uint64_t session)
+{
+    return session != 0 && far_relay_place(far, session) >= 0;
 }
 
 const struct relay_far_counters *relay_far_counters(const struct relay_far *far)

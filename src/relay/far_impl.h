@@ -38,13 +38,12 @@ struct far_session {
     bool is_dirty;
     uint8_t down_reason;
     uint8_t gap_reason; /* a GAP of its relay's own stream, to be told */
-    bool has_reset;     /* the same of unicast */
+    bool has_reset;     /* the same of unicast, in either direction */
     uint64_t gap_count;
     uint64_t via; /* told UP: the relay that brings it */
     uint64_t via_number;
     uint64_t last_seq;  /* of its multicast stream, given out */
     uint64_t floor_seq; /* given out before another relay brought it: not again */
-    uint64_t unicast_via;
     struct far_offer offers[RELAY_RELAYS_MAX]; /* by the place of the relay */
     struct far_session *next_dirty;
     int index; /* in `all` */

@@ -57,12 +57,13 @@ static bool decode_to(const uint8_t *bytes, size_t length, struct relay_message 
     out->seq = md_be64(bytes + 8);
     out->origin = md_be64(bytes + 16);
     out->target = md_be64(bytes + 24);
-    if (out->kind == RELAY_TO)
-        out->number = 0;
-    else
+    if (out->kind == RELAY_DROPPED)
         out->lost = out->number;
+    out->number = 0;
     out->bytes = bytes + RELAY_TO_BYTES;
     out->length = length - RELAY_TO_BYTES;
+    if (out->kind == RELAY_RESET)
+        return out->target != 0 && out->hops >= 1 && out->hops <= RELAY_HOPS_MAX;
     return out->origin != 0 && out->target != 0 && out->port != 0 && out->port != RELAY_PORT &&
            out->hops <= RELAY_HOPS_MAX;
 }
@@ -76,7 +77,7 @@ static bool decode_notice(const uint8_t *bytes, size_t length, struct relay_mess
     out->last = md_be64(bytes + 16);
     out->lost = md_be32(bytes + 24);
     out->reason = bytes[28];
-    out->flags = bytes[29];
+    out->flags = 0;
     return out->number != 0 && out->reason != 0 && out->reason < 8 &&
            (out->notice == RELAY_NOTICE_GAP ||
             (out->notice == RELAY_NOTICE_USER_DOWN && out->port != 0));
@@ -100,6 +101,7 @@ bool relay_decode(const uint8_t *bytes, size_t length, struct relay_message *out
                out->port != 0 && out->port != RELAY_PORT;
     case RELAY_TO:
     case RELAY_DROPPED:
+    case RELAY_RESET:
         return decode_to(bytes, length, out);
     case RELAY_ROUTES:
         out->count = out->port;
@@ -134,7 +136,6 @@ size_t relay_encode(const struct relay_message *message, uint8_t out[RELAY_TO_BY
         md_put_be64(out + 16, message->last);
         md_put_be32(out + 24, message->lost);
         out[28] = message->reason;
-        out[29] = message->flags;
         return RELAY_NOTICE_BYTES;
     }
     md_put_be64(out + 16, message->origin);

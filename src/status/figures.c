@@ -602,6 +602,8 @@ const struct status_figure status_figures[] = {
         "Relay: messages dropped for a node that is not heard on the other network any more."),
     F("rrcpd", "relay.tooManyHops", COUNTER, PLAIN,
         "Relay: messages dropped that had come over four relays."),
+    F("rrcpd", "relay.early", COUNTER, PLAIN,
+        "Relay: messages by unicast of nodes that are not carried, or not yet; the sender is told."),
     F("rrcpd", "relay.refused", COUNTER, PLAIN,
         "Relay: messages for one node of the other network that does not take them; the sender is "
         "told."),

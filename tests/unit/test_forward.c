@@ -21,7 +21,7 @@ struct bed {
     struct forward *f;
     uint64_t now_ns;
     uint8_t record[4096];
-    int streams, tos, drops, routes_up, routes_down, claims, notices;
+    int streams, tos, drops, routes_up, routes_down, claims, notices, resets;
     struct relay_message last; /* STREAM, TO, DROPPED, NOTICE */
     struct rrcp_msg last_msg;
     uint8_t bytes[4096];
@@ -76,6 +76,7 @@ static void drain(struct bed *bed, int side)
             bed->tos += message.kind == RELAY_TO;
             bed->drops += message.kind == RELAY_DROPPED;
             bed->notices += message.kind == RELAY_NOTICE;
+            bed->resets += message.kind == RELAY_RESET;
             bed->last = message;
             bed->last_msg = msg;
             memcpy(bed->bytes, message.bytes, message.length < 4096 ? message.length : 0);
@@ -196,44 +197,128 @@ static void only_configured_services_go_on(void **state)
     forward_destroy(bed.f);
 }
 
+/* SINK asks SOURCE for something of the service at index `svc` of its instance. */
+static void ask(struct bed *bed, uint64_t from, uint8_t hops, uint8_t svc)
+{
+    uint8_t bytes[RELAY_TO_BYTES + 64] = { 0 };
+    struct relay_message to = { .kind = RELAY_TO,
+                                .hops = hops,
+                                .flags = RELAY_FLAG_UNICAST,
+                                .port = 8,
+                                .origin = SINK,
+                                .target = SOURCE };
+
+    (void)relay_encode(&to, bytes);
+    bytes[RELAY_TO_BYTES] = RRMP_REQUEST;
+    bytes[RELAY_TO_BYTES + 3] = svc;
+    input(bed, B,
+          (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                   .session = from,
+                                   .src_port = RELAY_PORT,
+                                   .dst_port = 3,
+                                   .flags = BACKBONE_FLAG_UNICAST,
+                                   .bytes = bytes,
+                                   .length = sizeof(bytes) });
+}
+
+/* Both hear each other. */
+static void carry_both(struct bed *bed)
+{
+    carry(bed);
+    peer(bed, B, SINK, BACKBONE_PEER_UP);
+    ask(bed, SINK, 0, 1);
+    pass(bed, MD_NS_PER_S);
+}
+
 static void a_request_goes_to_the_services_that_are_forwarded(void **state)
 {
     struct bed bed;
-    uint8_t bytes[RELAY_TO_BYTES + 64] = { 0 };
-    struct relay_message to = {
-        .kind = RELAY_TO, .flags = RELAY_FLAG_UNICAST, .port = 8, .origin = SINK, .target = SOURCE
-    };
-    struct backbone_event event = { .type = BACKBONE_MESSAGE,
-                                    .session = SINK,
-                                    .src_port = RELAY_PORT,
-                                    .dst_port = 3,
-                                    .flags = BACKBONE_FLAG_UNICAST,
-                                    .bytes = bytes,
-                                    .length = sizeof(bytes) };
 
     (void)state;
     open_bed(&bed);
-    carry(&bed);
-    peer(&bed, B, SINK, BACKBONE_PEER_UP);
-    (void)relay_encode(&to, bytes);
-    bytes[RELAY_TO_BYTES] = RRMP_REQUEST;
-    bytes[RELAY_TO_BYTES + 3] = 1;
-    input(&bed, B, event);
+    carry_both(&bed);
+    ask(&bed, SINK, 0, 1);
     drain(&bed, A);
     assert_int_equal(bed.tos, 1);
     assert_int_equal(bed.last.origin, SINK);
     assert_int_equal(bed.last.hops, 1);
     assert_int_equal(bed.last_msg.session, SOURCE);
     assert_int_equal(bed.last_msg.port, 3);
-    bytes[RELAY_TO_BYTES + 3] = 0; /* SECRET */
-    input(&bed, B, event);
+    ask(&bed, SINK, 0, 0); /* SECRET */
     drain(&bed, A);
     assert_int_equal(bed.tos, 1);
-    bytes[RELAY_TO_BYTES + 3] = 1;
-    bytes[0] = RELAY_TO << 4 | RELAY_HOPS_MAX;
-    input(&bed, B, event); /* and no relay is known that could have brought it */
+    ask(&bed, SINK, RELAY_HOPS_MAX, 1); /* and no relay is known that could have brought it */
     drain(&bed, A);
     assert_int_equal(bed.tos, 1);
+    forward_destroy(bed.f);
+}
+
+static void a_request_before_its_sender_is_carried_is_told_behind_the_route(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    peer(&bed, B, SINK, BACKBONE_PEER_UP);
+    ask(&bed, SINK, 0, 1);
+    ask(&bed, SINK, 0, 1);
+    drain(&bed, A);
+    drain(&bed, B);
+    assert_int_equal(bed.tos + bed.resets, 0);
+    assert_int_equal(forward_counters(bed.f, B)->early, 2);
+    pass(&bed, 200 * MD_NS_PER_MS);
+    assert_int_equal(bed.resets, 0);
+    int before = bed.routes_up;
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.routes_up, before + 1);
+    assert_int_equal(bed.resets, 1);
+    assert_int_equal(bed.last.origin, SOURCE);
+    assert_int_equal(bed.last.target, SINK);
+    assert_int_equal(bed.last_msg.session, SINK);
+    forward_destroy(bed.f);
+}
+
+static void lost_unicast_is_told_to_all_that_it_can_have_been_for(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry_both(&bed);
+    assert_int_equal(bed.resets, 1);
+    peer(&bed, A, OTHER, BACKBONE_PEER_UP); /* not carried: nobody over there sent to it */
+    input(&bed, B,
+          (struct backbone_event){ .type = BACKBONE_GAP,
+                                   .session = SINK,
+                                   .flags = BACKBONE_FLAG_UNICAST,
+                                   .reason = BACKBONE_GAP_UNICAST_RESET });
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.resets, 2);
+    assert_int_equal(bed.last.origin, SINK);
+    assert_int_equal(bed.last_msg.session, SOURCE);
+    forward_destroy(bed.f);
+}
+
+static void what_cannot_be_told_now_is_told_later(void **state)
+{
+    struct bed bed;
+    struct rrcp_msg msg;
+
+    (void)state;
+    open_bed(&bed);
+    carry_both(&bed);
+    ask(&bed, SINK, 0, 1);
+    while (forward_peek(bed.f, A, &msg))
+        forward_take(bed.f, A, msg.flags & RRCP_MSG_UNICAST);
+    while (forward_peek(bed.f, B, &msg)) /* SINK takes nothing, either: the DROPPED goes, too */
+        forward_take(bed.f, B, msg.flags & RRCP_MSG_UNICAST);
+    int before = bed.resets;
+    assert_int_equal(bed.drops, 0);
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.resets, before + 1);
+    assert_int_equal(bed.last.origin, SOURCE);
+    assert_int_equal(bed.last.target, SINK);
     forward_destroy(bed.f);
 }
 
@@ -405,28 +490,13 @@ static void a_message_that_the_engine_drops_is_told_to_its_sender(void **state)
 {
     struct bed bed;
     struct rrcp_msg msg;
-    uint8_t bytes[RELAY_TO_BYTES + 64] = { 0 };
-    struct relay_message to = {
-        .kind = RELAY_TO, .flags = RELAY_FLAG_UNICAST, .port = 8, .origin = SINK, .target = SOURCE
-    };
 
     (void)state;
     open_bed(&bed);
-    carry(&bed);
-    peer(&bed, B, SINK, BACKBONE_PEER_UP);
-    (void)relay_encode(&to, bytes);
-    bytes[RELAY_TO_BYTES] = RRMP_REQUEST;
-    bytes[RELAY_TO_BYTES + 3] = 1;
-    input(&bed, B,
-          (struct backbone_event){ .type = BACKBONE_MESSAGE,
-                                   .session = SINK,
-                                   .src_port = RELAY_PORT,
-                                   .dst_port = 3,
-                                   .flags = BACKBONE_FLAG_UNICAST,
-                                   .bytes = bytes,
-                                   .length = sizeof(bytes) });
+    carry_both(&bed);
+    ask(&bed, SINK, 0, 1);
     while (forward_peek(bed.f, A, &msg))
-        forward_take(bed.f, A, true);
+        forward_take(bed.f, A, msg.flags & RRCP_MSG_UNICAST);
     drain(&bed, B);
     assert_int_equal(bed.drops, 1);
     assert_int_equal(bed.last.origin, SOURCE);
@@ -441,6 +511,9 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_configured_services_go_on),
         cmocka_unit_test(a_request_goes_to_the_services_that_are_forwarded),
+        cmocka_unit_test(a_request_before_its_sender_is_carried_is_told_behind_the_route),
+        cmocka_unit_test(lost_unicast_is_told_to_all_that_it_can_have_been_for),
+        cmocka_unit_test(what_cannot_be_told_now_is_told_later),
         cmocka_unit_test(an_image_for_one_node_takes_the_way_of_the_stream),
         cmocka_unit_test(the_relay_with_the_worse_right_stands_by_and_takes_over),
         cmocka_unit_test(what_it_has_no_room_for_is_told_before_the_next),

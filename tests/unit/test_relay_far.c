@@ -204,35 +204,103 @@ static void what_the_relay_lost_is_told_of_each_that_it_brings(void **state)
     relay_far_destroy(bed.far);
 }
 
-static void unicast_that_comes_another_way_is_told(void **state)
+static void assert_reset(const struct bed *bed, int i)
+{
+    assert_int_equal(bed->out[i].event.type, BACKBONE_GAP);
+    assert_int_equal(bed->out[i].event.session, FAR_NODE);
+    assert_int_equal(bed->out[i].event.reason, BACKBONE_GAP_UNICAST_RESET);
+    assert_int_equal(bed->out[i].event.flags, BACKBONE_FLAG_UNICAST);
+}
+
+static struct relay_message to_us(void)
+{
+    return (struct relay_message){ .kind = RELAY_TO,
+                                   .hops = 1,
+                                   .flags = RELAY_FLAG_UNICAST,
+                                   .port = 3,
+                                   .origin = FAR_NODE,
+                                   .target = SELF };
+}
+
+static void unicast_that_comes_before_its_sender_or_another_way_is_told(void **state)
 {
     struct bed bed;
-    struct relay_message to = { .kind = RELAY_TO,
-                                .hops = 1,
-                                .flags = RELAY_FLAG_UNICAST,
-                                .port = 3,
-                                .origin = FAR_NODE,
-                                .target = SELF };
+    struct relay_message to = to_us();
 
     (void)state;
     open_bed(&bed);
+    relayed(&bed, RELAY_B, &to, "x", 1); /* B has not said that it is a relay */
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_CLAIM, 0, 1);
     relayed(&bed, RELAY_A, &to, "x", 1);
-    assert_int_equal(bed.count, 0); /* it is not known */
+    assert_int_equal(bed.count, 0);
     route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
-    route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 1, 1);
+    assert_int_equal(bed.count, 3);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_UP);
+    assert_reset(&bed, 2);
     relayed(&bed, RELAY_A, &to, "x", 1);
     assert_int_equal(bed.count, 1);
-    relayed(&bed, RELAY_B, &to, "x", 1);
-    assert_int_equal(bed.count, 2);
-    assert_int_equal(bed.out[0].event.type, BACKBONE_GAP);
-    assert_int_equal(bed.out[0].event.reason, BACKBONE_GAP_UNICAST_RESET);
-    assert_int_equal(bed.out[1].event.type, BACKBONE_MESSAGE);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_MESSAGE);
+    route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 1, 1);
+    relayed(&bed, RELAY_B, &to, "x", 1); /* which does not bring it */
+    assert_int_equal(bed.count, 1);
+    assert_reset(&bed, 0);
     to.hops = 0; /* no relay has seen it: then it must be the sender's own */
+    relayed(&bed, RELAY_A, &to, "x", 1);
+    assert_int_equal(bed.count, 0);
+    relay_far_destroy(bed.far);
+}
+
+static void resets_between_a_relay_and_us_are_told_of_all_that_it_brings(void **state)
+{
+    struct bed bed;
+    struct relay_message reset = { .kind = RELAY_RESET, .hops = 1, .target = SELF };
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    engine(&bed, BACKBONE_GAP, RELAY_A, BACKBONE_GAP_UNICAST_RESET); /* we only send to it */
+    assert_int_equal(bed.count, 2);
+    assert_reset(&bed, 1);
+    feed(&bed, &(struct backbone_event){ .type = BACKBONE_GAP,
+                                         .session = RELAY_A,
+                                         .reason = BACKBONE_GAP_POOL,
+                                         .flags = BACKBONE_FLAG_UNICAST,
+                                         .count = 1 });
+    assert_int_equal(bed.count, 2);
+    assert_reset(&bed, 1);
+    relayed(&bed, RELAY_A, &reset, "", 0);
+    assert_int_equal(bed.count, 1);
+    assert_reset(&bed, 0);
+    reset.origin = FAR_NODE;
+    relayed(&bed, RELAY_A, &reset, "", 0);
+    assert_int_equal(bed.count, 1);
+    assert_reset(&bed, 0);
+    reset.origin = 99; /* which it does not offer */
+    relayed(&bed, RELAY_A, &reset, "", 0);
+    assert_int_equal(bed.count, 0);
+    relay_far_destroy(bed.far);
+}
+
+static void a_relay_speaks_for_those_that_it_brings_alone(void **state)
+{
+    struct bed bed;
+    struct relay_message to = to_us();
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    relayed(&bed, RELAY_B,
+            &(struct relay_message){ .kind = RELAY_ROUTES, .flags = RELAY_FLAG_FULL, .id = 5 }, "",
+            0);
+    to.origin = RELAY_A;
+    relayed(&bed, RELAY_B, &to, "x", 1); /* heard directly */
+    assert_int_equal(bed.count, 0);
+    to = to_us();
+    to.flags = 0;
     relayed(&bed, RELAY_B, &to, "x", 1);
     assert_int_equal(bed.count, 0);
-    to.target = 99;
-    to.hops = 1;
-    relayed(&bed, RELAY_B, &to, "x", 1);
+    to.kind = RELAY_DROPPED;
+    relayed(&bed, RELAY_B, &to, "", 0);
     assert_int_equal(bed.count, 0);
     relay_far_destroy(bed.far);
 }
@@ -303,7 +371,9 @@ int main(void)
         cmocka_unit_test(the_way_with_fewer_hops_brings_it_then_the_lower_weight),
         cmocka_unit_test(one_that_is_heard_directly_is_not_taken_through_a_relay),
         cmocka_unit_test(what_the_relay_lost_is_told_of_each_that_it_brings),
-        cmocka_unit_test(unicast_that_comes_another_way_is_told),
+        cmocka_unit_test(unicast_that_comes_before_its_sender_or_another_way_is_told),
+        cmocka_unit_test(resets_between_a_relay_and_us_are_told_of_all_that_it_brings),
+        cmocka_unit_test(a_relay_speaks_for_those_that_it_brings_alone),
         cmocka_unit_test(a_full_list_ends_what_is_not_in_it),
         cmocka_unit_test(drops_are_told_to_the_user_that_sent),
         cmocka_unit_test(nodes_behind_relays_are_bounded),

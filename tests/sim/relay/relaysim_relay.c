@@ -156,9 +156,10 @@ void relay_run(struct world *w, struct relay *relay)
         while (forward_peek(relay->forward, i, &msg)) {
             uint64_t dropped = counters->unicast_dropped;
 
-            if (rrcp_submit(engine, w->now_ns, RELAY_PORT, &msg) == MD_ERR_FULL)
+            int err = rrcp_submit(engine, w->now_ns, RELAY_PORT, &msg);
+            if (err == MD_ERR_FULL)
                 break;
-            forward_take(relay->forward, i, counters->unicast_dropped != dropped);
+            forward_take(relay->forward, i, err || counters->unicast_dropped != dropped);
         }
         place_send(w, &relay->places[i]);
         relay_events(w, relay, i);
