@@ -44,6 +44,9 @@ struct forward_config {
     uint32_t message_bytes_max[FORWARD_SIDES]; /* of the engines */
 };
 
+/* The room of a queue of messages of up to `message_bytes_max`; `configured`: 0, or queue_bytes. */
+uint64_t forward_queue_bytes(uint64_t configured, uint32_t message_bytes_max);
+
 /* MD_ERR_RANGE: too many names, or one too long; MD_ERR_NOMEM. Names are copied. */
 int forward_create(const struct forward_config *config, struct forward **out);
 void forward_destroy(struct forward *f); /* NULL is allowed */

@@ -30,7 +30,7 @@
 struct relay_far;
 
 enum {
-    RELAY_RELAYS_MAX = 8,     /* on one network, heard by a node */
+    RELAY_RELAYS_MAX = 32,    /* on one network, heard by a node */
     RELAY_SESSIONS_MAX = 512, /* behind all of them */
 };
 
@@ -48,7 +48,9 @@ struct relay_far_counters {
     uint64_t repeated; /* dropped: the node was heard this far by another relay */
     uint64_t others;   /* dropped: of a relay that does not bring this node now, or of none */
     uint64_t malformed;
-    uint64_t full; /* nodes not taken: too many, or too many relays */
+    uint64_t too_long;    /* to nodes behind relays: no room for the relay's head */
+    uint64_t full;        /* nodes not taken: too many */
+    uint64_t relays_full; /* words of relays that were not taken: too many */
     uint64_t sessions_now, relays_now;
 };
 
@@ -74,6 +76,12 @@ struct relay_far_place {
 /* False: this session is not heard. */
 bool relay_far_find(const struct relay_far *far, uint64_t session, struct relay_far_place *out);
 
+/* Node number `index` that is heard, as its PEER_UP; a session of 0: none there. False: no more. */
+bool relay_far_at(const struct relay_far *far, int index, struct relay_event *out);
+
+/* Of the relays that are heard; 0: there are none. */
+uint64_t relay_far_highest_id(const struct relay_far *far);
+
 /* A node that says it is a relay. */
 bool relay_far_is_relay(const struct relay_far *far, uint64_t session);
 
@@ -88,6 +96,12 @@ bool relay_far_right(const struct relay_far *far, uint64_t session, struct relay
 /* The engine dropped a message of the user `port` to `session`, which is behind a relay: told when
  * its TX_DROPPED comes. */
 void relay_far_dropped(struct relay_far *far, uint64_t session, uint16_t port);
+
+/* With the head of a relay the message is longer than may be: counted, and told at once. */
+void relay_far_too_long(struct relay_far *far, uint64_t session, uint16_t port);
+
+/* There is something to tell: relay_far_take() with NULL gives it. */
+bool relay_far_has_more(const struct relay_far *far);
 
 const struct relay_far_counters *relay_far_counters(const struct relay_far *far);
 

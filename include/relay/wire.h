@@ -25,18 +25,19 @@
  *  RESET   0 u8 6 << 4 | hops   1 u8 0   2 u16 0   4 u32 0   8 u64 0
  *         16 u64 session whose messages may be lost, 0: any   24 u64 session that they were for
  */
-#define RELAY_PORT         65535u /* the source port of all of these; users have 1 to 65534 */
-#define RELAY_HOPS_MAX     4
-#define RELAY_NAME_MAX     64
-#define RELAY_STREAM_BYTES 16u
-#define RELAY_TO_BYTES     32u
-#define RELAY_NOTICE_BYTES 32u
-#define RELAY_ROUTES_BYTES 16u
-#define RELAY_ROUTE_BYTES  24u
-#define RELAY_ROUTES_MAX   512                /* origins that a relay carries onto a network */
-#define RELAY_ID_MAX       ((1ull << 62) - 1) /* so that four of them can be added */
-#define RELAY_ROUTES_SIZE_MAX                                                                      \
-    (RELAY_ROUTES_BYTES + RELAY_ROUTES_MAX * (RELAY_ROUTE_BYTES + RELAY_NAME_MAX))
+#define RELAY_PORT     65535u /* the source port of all of these; users have 1 to 65534 */
+#define RELAY_HOPS_MAX 4
+/* Of all kinds, for ever: older releases drop them since there is no version in its upper bits. */
+#define RELAY_BYTE_1_MAX      15u
+#define RELAY_NAME_MAX        64
+#define RELAY_STREAM_BYTES    16u
+#define RELAY_TO_BYTES        32u
+#define RELAY_NOTICE_BYTES    32u
+#define RELAY_ROUTES_BYTES    16u
+#define RELAY_ROUTE_BYTES     24u
+#define RELAY_ROUTES_MAX      512                /* origins that a relay carries onto a network */
+#define RELAY_ID_MAX          ((1ull << 62) - 1) /* so that four of them can be added */
+#define RELAY_ROUTES_SIZE_MAX 8192u              /* of one part */
 
 enum relay_kind {
     RELAY_STREAM = 1,  /* a message of an origin's multicast stream */
@@ -48,7 +49,9 @@ enum relay_kind {
 };
 
 #define RELAY_FLAG_UNICAST 0x01u /* TO: of the origin's unicast stream */
-#define RELAY_FLAG_FULL    0x01u /* ROUTES: all there are */
+#define RELAY_FLAG_FIRST   0x01u /* ROUTES: a list of all there are begins */
+#define RELAY_FLAG_LAST    0x02u /* it ends: what was in none of its parts is carried no more */
+#define RELAY_FLAG_FULL    (RELAY_FLAG_FIRST | RELAY_FLAG_LAST) /* it is one part */
 
 enum relay_route_state {
     RELAY_ROUTE_UP = 1,

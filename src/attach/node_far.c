@@ -61,6 +61,8 @@ int node_far_event(struct node_far *f, struct rrcp *engine, struct backbone_even
     int made = 0;
 
     while (made == 0) {
+        if (f->next == f->count && !f->has_more)
+            f->has_more = relay_far_has_more(f->far);
         if (f->next == f->count && !f->has_more) {
             int count = rrcp_event(engine, out, max < NODE_RAW_MAX ? max : NODE_RAW_MAX);
 
@@ -109,8 +111,10 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
     struct rrcp_msg through = *msg;
     uint64_t dropped = rrcp_counters(engine)->unicast_dropped;
 
-    if (!bytes)
-        return MD_ERR_RANGE;
+    if (!bytes) {
+        relay_far_too_long(f->far, msg->session, (uint16_t)port);
+        return MD_OK;
+    }
     (void)relay_encode(&head, bytes);
     if (msg->length > 0)
         memcpy(bytes + RELAY_TO_BYTES, msg->bytes, msg->length);

@@ -18,14 +18,21 @@ enum { QUEUE_BYTES = 16 << 20 };
 
 /* ---- beginning and end ---------------------------------------------------------------------- */
 
+uint64_t forward_queue_bytes(uint64_t configured, uint32_t message_bytes_max)
+{
+    uint64_t bytes = configured ? configured : QUEUE_BYTES;
+    uint64_t least = 4 * (uint64_t)message_bytes_max;
+
+    return queue_size(bytes > least ? bytes : least);
+}
+
 static int side_open(struct side *side, const struct forward_config *config, int index)
 {
-    uint64_t bytes = config->queue_bytes ? config->queue_bytes : QUEUE_BYTES;
-    uint64_t least = 4 * (uint64_t)config->message_bytes_max[1 - index];
+    uint64_t bytes = forward_queue_bytes(config->queue_bytes, config->message_bytes_max[1 - index]);
 
     side->session = config->session[index];
     side->message_bytes_max = config->message_bytes_max[index];
-    int err = queue_open(&side->queue, bytes > least ? bytes : least);
+    int err = queue_open(&side->queue, bytes);
     if (!err)
         err = relay_far_create(side->session, true, &side->far);
     if (!err)

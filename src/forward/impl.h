@@ -28,6 +28,7 @@ struct origin {
     bool is_heard;   /* false: remembered */
     bool is_wanted;  /* it has sent something that is forwarded */
     bool stands_by;  /* somebody else carries it */
+    bool is_full;    /* not carried: too many are */
     uint8_t state;   /* enum origin_state */
     uint32_t number; /* CARRY */
     uint64_t claim_ns, gone_ns;
@@ -47,6 +48,7 @@ struct side {
     struct md_table *table;
     struct origin *all[ORIGINS_MAX];
     int count, carried;
+    bool has_refused; /* nodes that are heard had no place */
     uint32_t next_number;
     uint64_t full_ns; /* when all routes are said again */
     uint64_t other_services;

@@ -43,6 +43,15 @@ static void make_room(struct side *side)
         forget(side, oldest);
 }
 
+static bool has_room(const struct side *side)
+{
+    bool is_one_forgotten = false;
+
+    for (int i = 0; side->count == ORIGINS_MAX && i < side->count && !is_one_forgotten; i++)
+        is_one_forgotten = !side->all[i]->is_heard;
+    return side->count < ORIGINS_MAX || is_one_forgotten;
+}
+
 static struct origin *make(struct side *side, uint64_t session)
 {
     struct origin *o = origin_find(side, session);
@@ -78,12 +87,31 @@ void origin_up(struct forward *f, struct side *side, const struct relay_event *u
 
     if (!o) {
         other_side(f, side)->counters.full++;
+        side->has_refused = true;
         return;
     }
     o->hops = up->hops;
     o->weight = up->weight;
     o->is_heard = true;
     set_name(o, &up->event);
+}
+
+/* Those that had no place get one when others go. */
+static void take_refused(struct forward *f, struct side *side)
+{
+    struct relay_event up;
+
+    if (!side->has_refused || !has_room(side))
+        return;
+    side->has_refused = false;
+    for (int i = 0; relay_far_at(other_side(f, side)->far, i, &up); i++)
+        if (up.event.session && !origin_find(side, up.event.session)) {
+            if (!has_room(side)) {
+                side->has_refused = true;
+                return;
+            }
+            origin_up(f, side, &up);
+        }
 }
 
 void origin_name(struct side *side, const struct backbone_event *info)
@@ -133,8 +161,18 @@ static void say(struct forward *f, struct side *side, const struct origin *o,
         side->full_ns = 0;
 }
 
+/* Of a part, before one more route. */
+static size_t part_max(const struct side *side)
+{
+    size_t max = side->message_bytes_max < RELAY_ROUTES_SIZE_MAX ? side->message_bytes_max
+                                                                 : RELAY_ROUTES_SIZE_MAX;
+
+    return max - RELAY_ROUTES_BYTES - RELAY_ROUTE_BYTES - RELAY_NAME_MAX;
+}
+
 static void say_all(struct forward *f, struct side *side, uint64_t now_ns)
 {
+    uint8_t flags = RELAY_FLAG_FIRST;
     size_t length = 0;
     uint16_t count = 0;
 
@@ -146,10 +184,16 @@ static void say_all(struct forward *f, struct side *side, uint64_t now_ns)
 
         if (o->state == ORIGIN_IDLE)
             continue;
+        if (length > part_max(side)) {
+            if (!put_routes(f, side, count, length, flags))
+                return;
+            flags = 0;
+            length = count = 0;
+        }
         length += relay_route_encode(&route, f->routes + length);
         count++;
     }
-    if (put_routes(f, side, count, length, RELAY_FLAG_FULL))
+    if (put_routes(f, side, count, length, flags | RELAY_FLAG_LAST))
         side->full_ns = now_ns + FULL_NS;
 }
 
@@ -243,9 +287,11 @@ void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct
     }
     if (o->state == ORIGIN_IDLE) {
         if (side->carried == RELAY_ROUTES_MAX) {
-            other_side(f, side)->counters.full++;
+            other_side(f, side)->counters.full += !o->is_full;
+            o->is_full = true;
             return;
         }
+        o->is_full = false;
         side->carried++;
         o->state = ORIGIN_CLAIM;
         o->claim_ns = now_ns + CLAIM_NS;
@@ -257,10 +303,22 @@ void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct
     }
 }
 
+/* The clock of this host may be behind those of others. While it listens it carries nothing, and
+ * one that comes back takes nothing away. */
+static void keep_behind(struct forward *f, const struct side *side, uint64_t now_ns)
+{
+    uint64_t highest = relay_far_highest_id(side->far);
+
+    if (now_ns < f->begin_ns + LISTEN_NS && highest >= f->id)
+        f->id = highest < RELAY_ID_MAX ? highest + 1 : RELAY_ID_MAX;
+}
+
 void origins_tick(struct forward *f, struct side *side, uint64_t now_ns)
 {
     struct forward_counters *counters = &other_side(f, side)->counters;
 
+    keep_behind(f, side, now_ns);
+    take_refused(f, side);
     counters->carried = counters->standing_by = 0;
     side->other_services = 0;
     for (int i = side->count - 1; i >= 0; i--) {

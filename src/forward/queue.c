@@ -19,12 +19,19 @@ struct record {
     uint32_t zero;
 };
 
-int queue_open(struct queue *queue, uint64_t bytes)
+uint64_t queue_size(uint64_t bytes)
 {
     uint64_t size = 4 * (uint64_t)KEPT_BYTES;
 
     while (size < bytes)
         size *= 2;
+    return size;
+}
+
+int queue_open(struct queue *queue, uint64_t bytes)
+{
+    uint64_t size = queue_size(bytes);
+
     *queue = (struct queue){ .size = size, .bytes = malloc(size) };
     return queue->bytes ? MD_OK : MD_ERR_NOMEM;
 }

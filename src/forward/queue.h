@@ -20,6 +20,8 @@ struct queue {
     uint64_t high;
 };
 
+/* The room that a queue of so many bytes has. */
+uint64_t queue_size(uint64_t bytes);
 int queue_open(struct queue *queue, uint64_t bytes);
 void queue_close(struct queue *queue);
 

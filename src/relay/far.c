@@ -156,13 +156,23 @@ static void give(struct relay_far *far, const struct backbone_event *in,
     far->has_out = true;
 }
 
-/* Of its multicast stream: in order by its relay, and not again what another relay brought. */
-static bool is_next(struct relay_far *far, struct far_session *s, uint64_t seq)
+/* Of its multicast stream: in order by its relay, and not again what another relay brought. A relay
+ * that lies about its place does not silence it for ever. */
+static bool is_next(struct relay_far *far, struct far_session *s, const struct backbone_event *in,
+                    uint64_t seq)
 {
     if (seq <= s->floor_seq || seq < s->last_seq) {
         far->counters.repeated++;
-        return false;
+        if (s->repeats_ns == 0)
+            s->repeats_ns = in->rx_ns;
+        if (s->repeats_ns == 0 || in->rx_ns - s->repeats_ns < FAR_REPEATS_NS)
+            return false;
+        s->floor_seq = 0;
+        s->gap_reason = BACKBONE_GAP_NOT_HELD;
+        s->gap_count++;
+        far_touch(far, s);
     }
+    s->repeats_ns = 0;
     s->last_seq = seq;
     return true;
 }
@@ -172,7 +182,7 @@ static void take_stream(struct relay_far *far, const struct backbone_event *in,
 {
     struct far_session *s = by_number(far, in->session, message->number);
 
-    if (!is_brought(far, s, in->session) || !is_next(far, s, message->seq))
+    if (!is_brought(far, s, in->session) || !is_next(far, s, in, message->seq))
         return;
     give(far, in, message, s->session);
     far->counters.messages++;
@@ -212,10 +222,12 @@ static bool is_right_way(struct relay_far *far, const struct backbone_event *in,
 {
     struct far_session *s = far_session_find(far, message->origin);
 
-    if (message->hops == 0)
+    if (message->hops == 0) {
+        far->counters.others += message->origin != in->session;
         return message->origin == in->session;
+    }
     if (is_brought(far, s, in->session))
-        return is_unicast || is_next(far, s, message->seq);
+        return is_unicast || is_next(far, s, in, message->seq);
     if (is_unicast && far_relay_place(far, in->session) >= 0)
         miss(far, message->origin);
     return false;
@@ -342,6 +354,7 @@ static void lost(struct relay_far *far, const struct backbone_event *gap)
         miss_all(far, gap->session);
         return;
     }
+    far->relays[far_relay_place(far, gap->session)].is_listing = false; /* a part may be lost */
     for (int i = 0; i < far->count; i++) {
         struct far_session *s = far->all[i];
 
@@ -401,6 +414,21 @@ void relay_far_dropped(struct relay_far *far, uint64_t session, uint16_t port)
     if (far->drop_count < FAR_DROPS_MAX)
         far->drops[far->drop_count++] =
             (struct far_drop){ .session = session, .port = port, .count = 1 };
+    else
+        miss(far, session); /* of no user more than of another */
+}
+
+void relay_far_too_long(struct relay_far *far, uint64_t session, uint16_t port)
+{
+    far->counters.too_long++;
+    relay_far_dropped(far, session, port);
+    far->tells_drops = true;
+    far->drop_next = 0;
+}
+
+bool relay_far_has_more(const struct relay_far *far)
+{
+    return far->tells_drops || far->dirty;
 }
 
 static bool tell_drop(struct relay_far *far, struct relay_event *out)
@@ -494,6 +522,31 @@ bool relay_far_right(const struct relay_far *far, uint64_t session, struct relay
                                      .weight = best->weight,
                                      .services = far->relays[place].services };
     return true;
+}
+
+bool relay_far_at(const struct relay_far *far, int index, struct relay_event *out)
+{
+    *out = (struct relay_event){ 0 };
+    if (index >= far->count)
+        return false;
+    const struct far_session *s = far->all[index];
+
+    if (s->told == FAR_TOLD_NOTHING)
+        return true;
+    make_event(out, s, BACKBONE_PEER_UP);
+    if (s->told == FAR_TOLD_UP)
+        put_name(out, s);
+    return true;
+}
+
+uint64_t relay_far_highest_id(const struct relay_far *far)
+{
+    uint64_t highest = 0;
+
+    for (int i = 0; i < RELAY_RELAYS_MAX; i++)
+        if (far->relays[i].session && far->relays[i].id > highest)
+            highest = far->relays[i].id;
+    return highest;
 }
 
 bool relay_far_is_relay(const struct relay_far *far, uint64_t session)

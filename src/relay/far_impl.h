@@ -10,10 +10,14 @@ enum {
     FAR_DROPS_MAX = 64,
 };
 
+/* So long nothing but repeats comes: then what was taken for its place is wrong. */
+#define FAR_REPEATS_NS 10000000000ull
+
 struct far_relay {
     uint64_t session; /* 0: free */
     uint64_t id;      /* 0: it has not said its routes yet */
     uint32_t services;
+    bool is_listing; /* a list of all that it carries has begun */
 };
 
 /* One relay's route of one session. */
@@ -42,8 +46,9 @@ struct far_session {
     uint64_t gap_count;
     uint64_t via; /* told UP: the relay that brings it */
     uint64_t via_number;
-    uint64_t last_seq;  /* of its multicast stream, given out */
-    uint64_t floor_seq; /* given out before another relay brought it: not again */
+    uint64_t last_seq;   /* of its multicast stream, given out */
+    uint64_t floor_seq;  /* given out before another relay brought it: not again */
+    uint64_t repeats_ns; /* since when only such come; 0: none do */
     struct far_offer offers[RELAY_RELAYS_MAX]; /* by the place of the relay */
     struct far_session *next_dirty;
     int index; /* in `all` */

@@ -216,7 +216,7 @@ static int relay_make(struct relay_far *far, uint64_t session)
     if (place < 0) {
         place = far_relay_place(far, 0);
         if (place < 0) {
-            far->counters.full++;
+            far->counters.relays_full++;
             return -1;
         }
         far->relays[place] = (struct far_relay){ .session = session };
@@ -240,7 +240,8 @@ void far_relay_gone(struct relay_far *far, uint64_t relay, uint8_t reason)
 void far_routes(struct relay_far *far, uint64_t relay, const struct relay_message *routes)
 {
     struct relay_route route;
-    bool is_full = routes->flags & RELAY_FLAG_FULL;
+    bool is_first = routes->flags & RELAY_FLAG_FIRST;
+    bool is_last = routes->flags & RELAY_FLAG_LAST;
     int place = relay_make(far, relay);
     size_t at = 0;
 
@@ -248,11 +249,15 @@ void far_routes(struct relay_far *far, uint64_t relay, const struct relay_messag
         return;
     far->relays[place].id = routes->id;
     far->relays[place].services = routes->services;
-    for (int i = 0; is_full && i < far->count; i++)
+    for (int i = 0; is_first && i < far->count; i++)
         far->all[i]->offers[place].is_seen = false;
+    far->relays[place].is_listing |= is_first;
     while (relay_route_next(routes, &at, &route))
         take_route(far, place, &route);
-    for (int i = 0; is_full && i < far->count; i++)
+    is_last = is_last && far->relays[place].is_listing;
+    for (int i = 0; is_last && i < far->count; i++)
         if (far->all[i]->offers[place].relay && !far->all[i]->offers[place].is_seen)
             far_offer_end(far, far->all[i], place, BACKBONE_DOWN_TIMEOUT);
+    if (is_last)
+        far->relays[place].is_listing = false;
 }

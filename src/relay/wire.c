@@ -85,7 +85,7 @@ static bool decode_notice(const uint8_t *bytes, size_t length, struct relay_mess
 
 bool relay_decode(const uint8_t *bytes, size_t length, struct relay_message *out)
 {
-    if (length < RELAY_STREAM_BYTES)
+    if (length < RELAY_STREAM_BYTES || bytes[1] > RELAY_BYTE_1_MAX)
         return false;
     *out = (struct relay_message){ .kind = bytes[0] >> 4,
                                    .hops = bytes[0] & 15u,

@@ -59,7 +59,8 @@ static void hear(struct relay_far *far, const uint8_t *data, size_t size)
                                         .bytes = copy };
         for (bool more = relay_far_take(far, &event, &out); more;
              more = relay_far_take(far, NULL, &out))
-            if (out.event.type == BACKBONE_MESSAGE && out.event.session == 0)
+            if (out.event.type == BACKBONE_MESSAGE && out.event.session == 0 &&
+                out.kind != RELAY_RESET)
                 abort();
         if (relay_far_check(far))
             abort();

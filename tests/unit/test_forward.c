@@ -21,7 +21,9 @@ struct bed {
     struct forward *f;
     uint64_t now_ns;
     uint8_t record[4096];
-    int streams, tos, drops, routes_up, routes_down, claims, notices, resets;
+    int streams, tos, drops, routes_up, routes_down, claims, notices, resets, parts, listed;
+    uint64_t weight;
+    size_t routes_bytes;
     struct relay_message last; /* STREAM, TO, DROPPED, NOTICE */
     struct rrcp_msg last_msg;
     uint8_t bytes[4096];
@@ -32,7 +34,7 @@ static struct forward_name name(const char *text)
     return (struct forward_name){ text, strlen(text) };
 }
 
-static void open_bed(struct bed *bed)
+static void open_with(struct bed *bed, uint32_t max_bytes)
 {
     struct forward_name services[] = { name("IDN"), name("ELEKTRON") };
     struct forward_name topics[] = { name("risk.*"), name("clock") };
@@ -42,10 +44,15 @@ static void open_bed(struct bed *bed)
                                      .service_count = 2,
                                      .topics = topics,
                                      .topic_count = 2,
-                                     .message_bytes_max = { MAX_BYTES, MAX_BYTES } };
+                                     .message_bytes_max = { MAX_BYTES, max_bytes } };
 
     *bed = (struct bed){ .now_ns = MD_NS_PER_S };
     assert_int_equal(forward_create(&config, &bed->f), 0);
+}
+
+static void open_bed(struct bed *bed)
+{
+    open_with(bed, MAX_BYTES);
 }
 
 static void look_at_routes(struct bed *bed, const struct relay_message *message)
@@ -53,9 +60,14 @@ static void look_at_routes(struct bed *bed, const struct relay_message *message)
     struct relay_route route;
     size_t at = 0;
 
+    bed->parts += message->count > 0;
+    bed->listed += message->flags & RELAY_FLAG_LAST && message->count > 0;
+    if (message->length + RELAY_ROUTES_BYTES > bed->routes_bytes)
+        bed->routes_bytes = message->length + RELAY_ROUTES_BYTES;
     if (message->flags & RELAY_FLAG_FULL)
         return;
     while (relay_route_next(message, &at, &route)) {
+        bed->weight = route.weight;
         bed->routes_up += route.state == RELAY_ROUTE_UP;
         bed->routes_down += route.state == RELAY_ROUTE_DOWN;
         bed->claims += route.state == RELAY_ROUTE_CLAIM;
@@ -506,6 +518,62 @@ static void a_message_that_the_engine_drops_is_told_to_its_sender(void **state)
     forward_destroy(bed.f);
 }
 
+static void one_whose_clock_is_behind_takes_nothing_away(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    peer(&bed, B, OTHER, BACKBONE_PEER_UP);
+    rights(&bed, B, 60, 1, RELAY_ROUTE_UP); /* the relay's own id is 50 */
+    pass(&bed, MD_NS_PER_S);
+    peer(&bed, B, OTHER, BACKBONE_PEER_DOWN);
+    carry(&bed);
+    assert_int_equal(bed.weight, 61);
+    forward_destroy(bed.f);
+}
+
+static void a_node_without_a_place_gets_one_later(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    for (uint64_t i = 0; i < 2048; i++)
+        forward_input(bed.f, bed.now_ns, A,
+                      &(struct backbone_event){ .type = BACKBONE_PEER_UP, .session = 10000 + i });
+    peer(&bed, A, SOURCE, BACKBONE_PEER_UP);
+    pass(&bed, 100 * MD_NS_PER_MS);
+    assert_int_equal(forward_counters(bed.f, A)->full, 1);
+    bed.now_ns += 3 * MD_NS_PER_S;
+    peer(&bed, A, 10005, BACKBONE_PEER_DOWN);
+    pass(&bed, 100 * MD_NS_PER_MS);
+    instance(&bed, A, SOURCE);
+    pass(&bed, 500 * MD_NS_PER_MS);
+    assert_int_equal(bed.routes_up, 1);
+    assert_int_equal(forward_counters(bed.f, A)->full, 1);
+    forward_destroy(bed.f);
+}
+
+static void a_list_of_routes_is_no_longer_than_a_message_may_be(void **state)
+{
+    struct bed bed;
+    struct rrmp_record query = { .header = { .type = RRMP_QUERY, .svc = RRMP_SVC_NONE } };
+
+    (void)state;
+    open_with(&bed, 1024);
+    for (uint64_t i = 0; i < 100; i++) {
+        peer(&bed, A, 10000 + i, BACKBONE_PEER_UP);
+        message(&bed, A, 10000 + i, RRMP_TOPIC_CONTROL, encode(&bed, &query));
+    }
+    pass(&bed, 5 * MD_NS_PER_S);
+    assert_true(bed.routes_up >= 100);
+    assert_true(bed.listed > 0);
+    assert_true(bed.parts > bed.listed + 200);
+    assert_true(bed.routes_bytes <= 1024);
+    forward_destroy(bed.f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -519,6 +587,9 @@ int main(void)
         cmocka_unit_test(what_it_has_no_room_for_is_told_before_the_next),
         cmocka_unit_test(bare_topics_go_by_their_whole_name),
         cmocka_unit_test(a_message_that_the_engine_drops_is_told_to_its_sender),
+        cmocka_unit_test(one_whose_clock_is_behind_takes_nothing_away),
+        cmocka_unit_test(a_node_without_a_place_gets_one_later),
+        cmocka_unit_test(a_list_of_routes_is_no_longer_than_a_message_may_be),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -17,6 +17,7 @@ struct bed {
     struct relay_event out[32];
     char text[32][ROOM];
     int count;
+    uint64_t rx_ns;
 };
 
 static void feed(struct bed *bed, const struct backbone_event *in)
@@ -45,6 +46,7 @@ static void relayed(struct bed *bed, uint64_t relay, const struct relay_message 
                                         .session = relay,
                                         .src_port = RELAY_PORT,
                                         .topic = 5,
+                                        .rx_ns = bed->rx_ns,
                                         .bytes = buffer,
                                         .length = (uint32_t)(head + length) });
 }
@@ -342,6 +344,123 @@ static void drops_are_told_to_the_user_that_sent(void **state)
     relay_far_destroy(bed.far);
 }
 
+static void more_drops_than_can_be_counted_are_told_as_a_reset(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    for (uint16_t port = 1; port <= 64; port++)
+        relay_far_dropped(bed.far, 99, port);
+    assert_false(relay_far_has_more(bed.far));
+    relay_far_dropped(bed.far, FAR_NODE, 4);
+    assert_true(relay_far_has_more(bed.far));
+    feed(&bed, NULL);
+    assert_int_equal(bed.count, 1);
+    assert_reset(&bed, 0);
+    relay_far_destroy(bed.far);
+}
+
+static void a_message_too_long_for_the_head_is_told_at_once(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    relay_far_too_long(bed.far, FAR_NODE, 4);
+    assert_true(relay_far_has_more(bed.far));
+    feed(&bed, NULL);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_TX_DROPPED);
+    assert_int_equal(bed.out[0].event.session, FAR_NODE);
+    assert_int_equal(bed.out[0].event.dst_port, 4);
+    assert_false(relay_far_has_more(bed.far));
+    assert_int_equal(relay_far_counters(bed.far)->too_long, 1);
+    relay_far_destroy(bed.far);
+}
+
+static void a_false_place_does_not_silence_a_node_for_ever(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    bed.rx_ns = 1000000000;
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    stream(&bed, RELAY_A, 1, UINT64_MAX);
+    assert_int_equal(bed.count, 1);
+    stream(&bed, RELAY_A, 1, 5);
+    assert_int_equal(bed.count, 0);
+    bed.rx_ns += 11000000000;
+    stream(&bed, RELAY_A, 1, 6);
+    assert_int_equal(bed.count, 2);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_GAP);
+    assert_int_equal(bed.out[0].event.flags, 0);
+    assert_int_equal(bed.out[1].event.seq, 6);
+    stream(&bed, RELAY_A, 1, 7);
+    assert_int_equal(bed.count, 1);
+    relay_far_destroy(bed.far);
+}
+
+static void a_list_in_parts_ends_what_is_in_none_of_them(void **state)
+{
+    struct bed bed;
+    struct relay_message part = { .kind = RELAY_ROUTES, .id = 11 };
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    part.flags = RELAY_FLAG_LAST; /* the beginning was lost */
+    relayed(&bed, RELAY_A, &part, "", 0);
+    assert_int_equal(bed.count, 0);
+    part.flags = RELAY_FLAG_FIRST;
+    relayed(&bed, RELAY_A, &part, "", 0);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    part.flags = RELAY_FLAG_LAST;
+    relayed(&bed, RELAY_A, &part, "", 0);
+    assert_int_equal(bed.count, 0);
+    part.flags = RELAY_FLAG_FIRST;
+    relayed(&bed, RELAY_A, &part, "", 0);
+    assert_int_equal(bed.count, 0);
+    part.flags = RELAY_FLAG_LAST;
+    relayed(&bed, RELAY_A, &part, "", 0);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_PEER_DOWN);
+    relay_far_destroy(bed.far);
+}
+
+static void more_relays_than_there_are_places_are_counted(void **state)
+{
+    struct bed bed;
+    struct relay_message routes = { .kind = RELAY_ROUTES, .flags = RELAY_FLAG_FULL, .id = 5 };
+
+    (void)state;
+    open_bed(&bed);
+    for (uint64_t i = 0; i < RELAY_RELAYS_MAX; i++)
+        relayed(&bed, 1000 + i, &routes, "", 0);
+    assert_int_equal(relay_far_counters(bed.far)->relays_full, 0);
+    relayed(&bed, 2000, &routes, "", 0);
+    assert_int_equal(relay_far_counters(bed.far)->relays_full, 1);
+    assert_int_equal(relay_far_counters(bed.far)->relays_now, 32);
+    relay_far_destroy(bed.far);
+}
+
+/* Then an older release drops it: it would take it for a record of a version. */
+static void byte_1_is_below_16_for_ever(void **state)
+{
+    uint8_t bytes[RELAY_TO_BYTES];
+    struct relay_message message = { .kind = RELAY_TO, .port = 3, .origin = 1, .target = 2 }, out;
+
+    (void)state;
+    (void)relay_encode(&message, bytes);
+    assert_true(relay_decode(bytes, sizeof(bytes), &out));
+    bytes[1] = RELAY_BYTE_1_MAX;
+    assert_true(relay_decode(bytes, sizeof(bytes), &out));
+    bytes[1] = 16;
+    assert_false(relay_decode(bytes, sizeof(bytes), &out));
+}
+
 static void nodes_behind_relays_are_bounded(void **state)
 {
     struct bed bed;
@@ -376,6 +495,12 @@ int main(void)
         cmocka_unit_test(a_relay_speaks_for_those_that_it_brings_alone),
         cmocka_unit_test(a_full_list_ends_what_is_not_in_it),
         cmocka_unit_test(drops_are_told_to_the_user_that_sent),
+        cmocka_unit_test(more_drops_than_can_be_counted_are_told_as_a_reset),
+        cmocka_unit_test(a_message_too_long_for_the_head_is_told_at_once),
+        cmocka_unit_test(a_false_place_does_not_silence_a_node_for_ever),
+        cmocka_unit_test(a_list_in_parts_ends_what_is_in_none_of_them),
+        cmocka_unit_test(more_relays_than_there_are_places_are_counted),
+        cmocka_unit_test(byte_1_is_below_16_for_ever),
         cmocka_unit_test(nodes_behind_relays_are_bounded),
     };
 
