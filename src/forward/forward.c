@@ -155,8 +155,8 @@ static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint
         origin_owe(origin_find(other_side(f, side), to), missed);
 }
 
-/* Nobody over there takes a message of a node that is not carried. Its sender is told as soon as it
- * is, and may ask again. */
+/* Nobody over there takes a message of a node that is not carried, nor one that has just come and
+ * has not heard that it is. Its sender is told as soon as it may ask again. */
 static void take_unicast(struct forward *f, struct side *from, const struct relay_event *in)
 {
     struct side *side = other_side(f, from);
@@ -174,7 +174,9 @@ static void take_unicast(struct forward *f, struct side *from, const struct rela
         from->counters.not_wanted++;
         return;
     }
-    if (o && o->state != ORIGIN_CARRY) {
+    const struct origin *to = origin_find(from, in->target);
+    bool is_known = to && (to->hops > 0 || to->is_greeted);
+    if (o && (o->state != ORIGIN_CARRY || !is_known)) {
         from->counters.early++;
         origin_owe(o, in->target);
     } else if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {

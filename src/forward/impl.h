@@ -28,6 +28,7 @@ struct origin {
     bool is_heard;   /* false: remembered */
     bool is_wanted;  /* it has sent something that is forwarded */
     bool stands_by;  /* somebody else carries it */
+    bool is_greeted; /* it has been told, since it came, who is carried to it */
     bool is_full;    /* not carried: too many are */
     uint8_t state;   /* enum origin_state */
     uint32_t number; /* CARRY */

@@ -16,6 +16,8 @@
 #define CLAIM_NS (300 * MD_NS_PER_MS)
 #define FULL_NS  (1 * MD_NS_PER_S)
 /* A node is told no more often that unicast may be lost. */
+/* A millisecond of an id; what is below is random: no two ways have one sum. */
+#define ID_STEP     (1ull << 20)
 #define OWED_NS     (200 * MD_NS_PER_MS)
 #define REMEMBER_NS (60 * MD_NS_PER_S)
 
@@ -93,6 +95,7 @@ void origin_up(struct forward *f, struct side *side, const struct relay_event *u
     o->hops = up->hops;
     o->weight = up->weight;
     o->is_heard = true;
+    o->is_greeted = false;
     set_name(o, &up->event);
 }
 
@@ -172,6 +175,7 @@ static size_t part_max(const struct side *side)
 
 static void say_all(struct forward *f, struct side *side, uint64_t now_ns)
 {
+    const struct side *hearers = other_side(f, side); /* who is heard there is in its table */
     uint8_t flags = RELAY_FLAG_FIRST;
     size_t length = 0;
     uint16_t count = 0;
@@ -193,8 +197,11 @@ static void say_all(struct forward *f, struct side *side, uint64_t now_ns)
         length += relay_route_encode(&route, f->routes + length);
         count++;
     }
-    if (put_routes(f, side, count, length, flags | RELAY_FLAG_LAST))
-        side->full_ns = now_ns + FULL_NS;
+    if (!put_routes(f, side, count, length, flags | RELAY_FLAG_LAST))
+        return;
+    side->full_ns = now_ns + FULL_NS;
+    for (int i = 0; i < hearers->count; i++)
+        hearers->all[i]->is_greeted = true;
 }
 
 /* ---- who carries ---------------------------------------------------------------------------- */
@@ -310,7 +317,9 @@ static void keep_behind(struct forward *f, const struct side *side, uint64_t now
     uint64_t highest = relay_far_highest_id(side->far);
 
     if (now_ns < f->begin_ns + LISTEN_NS && highest >= f->id)
-        f->id = highest < RELAY_ID_MAX ? highest + 1 : RELAY_ID_MAX;
+        f->id = highest < RELAY_ID_MAX - ID_STEP
+                    ? (highest + ID_STEP) / ID_STEP * ID_STEP + side->session % ID_STEP
+                    : RELAY_ID_MAX;
 }
 
 void origins_tick(struct forward *f, struct side *side, uint64_t now_ns)

@@ -228,7 +228,7 @@ static bool is_right_way(struct relay_far *far, const struct backbone_event *in,
     }
     if (is_brought(far, s, in->session))
         return is_unicast || is_next(far, s, in, message->seq);
-    if (is_unicast && far_relay_place(far, in->session) >= 0)
+    if (is_unicast)
         miss(far, message->origin);
     return false;
 }

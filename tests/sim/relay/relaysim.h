@@ -33,6 +33,7 @@ struct view {
     bool is_up;
     uint64_t last;    /* counter of its last tick */
     uint64_t asked;   /* counter of its last request, or answer */
+    bool is_offering; /* it has said, since it came up, which services it has: it may be asked */
     bool is_told;     /* since the last tick */
     bool knows_ticks; /* since it came up, or is told */
     uint64_t imaged;  /* counter of its last image; 0: none since it came up, or is told */

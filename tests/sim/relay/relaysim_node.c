@@ -126,7 +126,7 @@ static void ask(struct world *w, struct node *node)
         struct view *view = &node->views[i];
         const struct node *to = w->owner[i] >= 0 ? &w->nodes[w->owner[i]] : NULL;
 
-        if (!view->is_up || !to || !to->is_source || to->session != i || view->tick_ns == 0)
+        if (!view->is_up || !to || !to->is_source || to->session != i || !view->is_offering)
             continue;
         struct rrcp_msg msg = { .bytes = bytes,
                                 .length = PAYLOAD,
@@ -238,6 +238,7 @@ static void message(struct world *w, struct node *node, const struct backbone_ev
 
     if (!view->is_up)
         fail(w, "session %d got a message of %d, which is not up", node->session, from);
+    view->is_offering |= event->topic == RRMP_TOPIC_CONTROL && event->bytes[0] == RRMP_INSTANCE;
     if (event->topic == RRMP_TOPIC_CONTROL || (event->dst_port && event->dst_port != node->port))
         return;
     if (event->length != PAYLOAD || md_be64(event->bytes + 16) != event->session ||
@@ -273,7 +274,7 @@ static void up(struct world *w, struct node *node, int from)
     if (view->is_up)
         fail(w, "session %d is told twice that %d is up", node->session, from);
     view->is_up = true;
-    view->knows_ticks = false;
+    view->knows_ticks = view->is_offering = false;
     begin_anew(view);
 }
 
