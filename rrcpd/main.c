@@ -23,11 +23,10 @@
 /* How long an orderly stop may take before it is cut short. */
 #define STOP_NS (2 * MD_NS_PER_S)
 /* A net loop that has not turned for this long is hung: the watchdog is not fed. */
-#define HUNG_NS      (5 * MD_NS_PER_S)
+#define HUNG_NS     (5 * MD_NS_PER_S)
 
-#define FIXED_BYTES  (48u << 20) /* program, events, tables */
-#define USER_RINGS   (RRCP_USER_MAX * (16ull << 20))
-#define RELAY_QUEUES (2 * (16ull << 20))
+#define FIXED_BYTES (48u << 20) /* program, events, tables */
+#define USER_RINGS  (RRCP_USER_MAX * (16ull << 20))
 
 enum { WHY_BYTES = 512 };
 
@@ -223,6 +222,7 @@ static int plan_memory(struct rrcpd *d)
 
     if (d->relay) {
         other = attach_settings_memory(relay_settings(d->relay));
+        other.waiting += relay_queue_bytes(&d->settings, relay_settings(d->relay));
         network.inbound_ring = other.inbound_ring = 0;
     }
 
@@ -230,8 +230,7 @@ static int plan_memory(struct rrcpd *d)
     daemon_memory_add(memory, "fixed", FIXED_BYTES);
     daemon_memory_add(memory, "packets", network.packets + other.packets);
     daemon_memory_add(memory, "peers", network.peers + other.peers);
-    daemon_memory_add(memory, "waiting",
-                      network.waiting + other.waiting + (d->relay ? RELAY_QUEUES : 0));
+    daemon_memory_add(memory, "waiting", network.waiting + other.waiting);
     daemon_memory_add(memory, "inboundRing", network.inbound_ring);
     if (memory->sum > memory->limit && memory->is_configured) {
         daemon_memory_refused(memory, &d->daemon.object);
@@ -251,11 +250,12 @@ static int plan_memory(struct rrcpd *d)
 static void log_why(const struct rrcpd *d, const char *why)
 {
     struct md_conf_object rrcp = md_conf_object(d->daemon.conf, MD_CONF_RRCP, d->settings.network);
-    static const char *const params[] = { "interface",        "secondInterface", "unicastPort",
-                                          "multicastAddress", "maxPacketSize",   "transport",
-                                          "rdmaDevice",       "rdmaPort",        "peers",
-                                          "authKeyFile",      "attachAccess",    "relayTo",
-                                          "relayServices",    "relayTopics" };
+    static const char *const params[] = {
+        "interface",     "secondInterface", "unicastPort",     "multicastAddress",
+        "maxPacketSize", "transport",       "rdmaDevice",      "rdmaPort",
+        "peers",         "authKeyFile",     "attachAccess",    "relayTo",
+        "relayServices", "relayTopics",     "disconnectOnGaps"
+    };
 
     for (size_t i = 0; i < sizeof(params) / sizeof(params[0]); i++) {
         size_t length = strlen(params[i]);
@@ -393,7 +393,7 @@ static int read_settings(struct rrcpd *d)
     int err = attach_settings_read(d->daemon.conf, NULL, &d->settings, why, sizeof(why));
 
     if (err == MD_OK && *relay_to(d->daemon.conf))
-        err = relay_read(d->daemon.conf, why, sizeof(why), &d->relay);
+        err = relay_read(d->daemon.conf, &d->settings, why, sizeof(why), &d->relay);
     if (err == MD_OK)
         return -1;
     log_why(d, why);

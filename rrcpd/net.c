@@ -298,6 +298,8 @@ void net_keep_books(struct net *net, uint64_t begin_ns, int work)
         net_users_tell_denied(net);
         net_strangers_tell(net, now_ns);
         net_mesh_tell(net, now_ns);
+        if (net->inbound)
+            net_relays_tell(net, attach_node_relayed(net->node), now_ns);
     }
     if (net->is_stopping && !net->has_stopped && rrcp_is_stopped(net->engine)) {
         net->has_stopped = true;

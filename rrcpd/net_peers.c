@@ -191,6 +191,15 @@ static void tell_version(struct net *net, uint64_t now_ns)
            from, version >> 4, version & 15u);
 }
 
+void net_relays_tell(struct net *net, const struct relay_far_counters *heard, uint64_t now_ns)
+{
+    if (net_must_tell(heard->relays_full, &net->relays_told, &net->relays_at_ns, now_ns))
+        md_log(MD_LOG_ERROR,
+               "there are more than %d relays on network %s: nothing is taken through the further "
+               "ones, and nodes behind them are not heard; run fewer relays",
+               RELAY_RELAYS_MAX, net->config.node.network);
+}
+
 /* Dropped without a peer that could be named: said at once, then not all the time. */
 void net_strangers_tell(struct net *net, uint64_t now_ns)
 {

@@ -16,4 +16,7 @@ const char *net_peer_name(const struct net *net, uint64_t session);
 /* True: it grew, and the last line about it is a minute old. */
 bool net_must_tell(uint64_t count, uint64_t *told, uint64_t *at_ns, uint64_t now_ns);
 
+/* More relays than can be. */
+void net_relays_tell(struct net *net, const struct relay_far_counters *heard, uint64_t now_ns);
+
 #endif

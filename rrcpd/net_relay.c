@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/err.h"
 #include "base/log.h"
 #include "net_loop.h"
@@ -54,6 +55,7 @@ static const struct stats_row forward_rows[] = {
 static const struct stats_row heard_rows[] = {
     HEARD(GAUGE, "relaysHeard", relays_now),
     HEARD(COUNTER, "malformed", malformed),
+    HEARD(COUNTER, "relaysFull", relays_full),
 };
 
 struct side {
@@ -71,6 +73,7 @@ struct net_relay {
     struct forward *forward;
     struct md_thread thread;
     _Atomic bool must_end;
+    uint64_t busy_ns, idle_since_ns; /* busyPoll, the longer of both networks' */
 };
 
 /* ---- a turn --------------------------------------------------------------------------------- */
@@ -165,6 +168,7 @@ static void tell(struct net_relay *relay, int index, uint64_t now_ns)
     const struct forward_counters *counters = forward_counters(relay->forward, index);
     uint64_t other = forward_other_services(relay->forward, index);
 
+    net_relays_tell(side->net, forward_heard(relay->forward, index), now_ns);
     if (other && other != side->told_other)
         md_log(MD_LOG_ERROR,
                "node %s of network %s relays, too, but other services: what it carries is not "
@@ -222,6 +226,17 @@ static bool is_idle(struct net_relay *relay, uint64_t now_ns, uint64_t *deadline
     return *deadline_ns > now_ns;
 }
 
+/* busyPoll: it looks again before it sleeps. */
+static bool must_look(struct net_relay *relay, uint64_t now_ns, int work)
+{
+    if (work > 0 || relay->idle_since_ns == 0)
+        relay->idle_since_ns = now_ns;
+    if (now_ns - relay->idle_since_ns >= relay->busy_ns)
+        return false;
+    md_cpu_relax();
+    return true;
+}
+
 static void *run(void *argument)
 {
     struct net_relay *relay = argument;
@@ -240,8 +255,10 @@ static void *run(void *argument)
             work += send_side(relay, i);
         keep_books(relay, begin_ns, work);
         uint64_t now_ns = md_clock_mono_ns();
-        if (is_idle(relay, now_ns, &deadline_ns))
+        if (!must_look(relay, now_ns, work) && is_idle(relay, now_ns, &deadline_ns)) {
             net_sleep_until(relay->sides[0].net, now_ns, deadline_ns);
+            relay->idle_since_ns = 0;
+        }
     }
     return NULL;
 }
@@ -279,8 +296,17 @@ static void tell_interest(struct net_relay *relay)
     uint32_t topics[RRCP_INTEREST_MAX];
     int count = forward_interest(relay->forward, topics, RRCP_INTEREST_MAX);
 
-    for (int i = 0; i < FORWARD_SIDES && count >= 0; i++)
-        rrcp_interest_set(relay->sides[i].net->engine, md_clock_mono_ns(), topics, (uint32_t)count);
+    for (int i = 0; i < FORWARD_SIDES; i++) {
+        const struct net *net = relay->sides[i].net;
+
+        if (count >= 0)
+            rrcp_interest_set(net->engine, md_clock_mono_ns(), topics, (uint32_t)count);
+        else if (net->config.node.uses_mesh)
+            md_log(MD_LOG_WARNING,
+                   "nodes of mesh %s send this relay all that they send: relayTopics has a NAME*, "
+                   "or there are more than %d services and topics",
+                   net->config.node.network, RRCP_INTEREST_MAX);
+    }
 }
 
 static int open_forward(struct net_relay *relay, const struct forward_config *names, char *why,
@@ -292,6 +318,8 @@ static int open_forward(struct net_relay *relay, const struct forward_config *na
     for (int i = 0; i < FORWARD_SIDES; i++) {
         config.session[i] = relay->sides[i].net->session;
         config.message_bytes_max[i] = relay->sides[i].net->config.node.engine.message_bytes_max;
+        if (relay->sides[i].net->config.busy_poll_ns > relay->busy_ns)
+            relay->busy_ns = relay->sides[i].net->config.busy_poll_ns;
     }
     int err = forward_create(&config, &relay->forward);
     if (err == MD_ERR_RANGE)

@@ -104,7 +104,9 @@ static const struct stats_row far_rows[] = {
     STATS_ROW(STATS_KIND_COUNTER, "relayed.repeated", struct relay_far_counters, repeated),
     STATS_ROW(STATS_KIND_COUNTER, "relayed.others", struct relay_far_counters, others),
     STATS_ROW(STATS_KIND_COUNTER, "relayed.malformed", struct relay_far_counters, malformed),
+    STATS_ROW(STATS_KIND_COUNTER, "relayed.tooLong", struct relay_far_counters, too_long),
     STATS_ROW(STATS_KIND_COUNTER, "relayed.full", struct relay_far_counters, full),
+    STATS_ROW(STATS_KIND_COUNTER, "relayed.relaysFull", struct relay_far_counters, relays_full),
     STATS_ROW(STATS_KIND_GAUGE, "relayed.nodesNow", struct relay_far_counters, sessions_now),
     STATS_ROW(STATS_KIND_GAUGE, "relayed.relaysNow", struct relay_far_counters, relays_now),
 };

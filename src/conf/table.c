@@ -714,12 +714,15 @@ const struct md_conf_row md_conf_rows[] = {
       "Without a rule that fits it a program may not attach." },
     { "relayTo", RRCP, RRCPD, 0, TEXT(""),
       "This rrcpd is a relay: it forwards what relayServices and relayTopics name between its own "
-      "network and this one, both ways, and no program attaches to it. Empty: it is none." },
+      "network and this one, both ways, and no program attaches to it. Some line must be about "
+      "this "
+      "network. Empty: it is none." },
     { "relayServices", RRCP, RRCPD, 0, LIST(""),
-      "With relayTo: services that are forwarded, 200 at most; the same at all relays that are "
-      "connected." },
+      "With relayTo: services that are forwarded, both ways, 200 at most; the same at all relays "
+      "that are connected. Read at the relay's own network." },
     { "relayTopics", RRCP, RRCPD, 0, LIST(""),
-      "With relayTo: bare topics that are forwarded, 200 at most; NAME* is all that begin so." },
+      "With relayTo: bare topics that are forwarded, 200 at most; NAME* is all that begin so, and "
+      "has nodes of a mesh send the relay everything. Read at the relay's own network." },
     { "peerAddresses", RRCP, ENGINES, 0, TEXT(""),
       "Without a key: addresses and prefixes outside the interface's subnet whose packets are "
       "taken too, for a router on the way or a /32 interface. With a key every source is heard. "

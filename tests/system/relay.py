@@ -94,7 +94,12 @@ def refuses_what_cannot_be(host, conf):
     rrcpd = os.path.join(conf_examples.BIN, "rrcpd")
     for lines, why in ((["*net1.rrcp*relayTo : net1"], "is the network of this rrcpd itself"),
                        (["*net1.rrcp*relayTo : net2", "*rrcpd.net1.rrcp*relayServices :"],
-                        ": nothing is named")):
+                        ": nothing is named"),
+                       (["*net1.rrcp*relayTo : net22"], "no line is about a network net22"),
+                       (["*net1.rrcp*relayTo : net2", "*net2.rrcp*transport : udp",
+                         "*net2.rrcp*multicastAddress : 239.255.82.82"], "groups of their own"),
+                       (["*net1.rrcp*relayTo : net2", "*net2.rrcp*disconnectOnGaps : True"],
+                        "disconnectOnGaps")):
         words = [word for line in lines for word in ("-set", line)]
         done = host.run(rrcpd, "net1", "-fg", "-c", conf, "-c", host.own, *words, check=False,
                         capture_output=True, text=True)
