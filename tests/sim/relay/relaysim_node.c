@@ -81,7 +81,7 @@ static void tick(struct world *w, struct node *node)
     uint8_t bytes[PAYLOAD];
     struct rrcp_msg msg = { .bytes = bytes, .length = PAYLOAD, .topic = rrmp_topic("IDN", 3) };
 
-    if (w->is_quiet || (w->tick_rate == 1 && w->now_ns / STEP_NS % 2))
+    if (w->is_quiet || (w->tick_rate == 1 && w->now_ns / STEP_NS % 4))
         return;
     for (int i = 0; i < w->tick_rate; i++) {
         fill(bytes, RRMP_UPDATE, node->ticks + 1, w->sessions[node->session]);
