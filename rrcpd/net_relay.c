@@ -17,6 +17,7 @@
 #include "net_loop.h"
 #include "net_peers.h"
 #include "net_private.h"
+#include "net_users.h"
 #include "stats/rows.h"
 
 /*
@@ -60,6 +61,7 @@ static const struct stats_row heard_rows[] = {
 
 struct side {
     struct net *net;
+    struct wish wish; /* what is forwarded */
     uint64_t stats_ns;
     uint64_t told_other; /* a relay with other services */
     uint64_t told_dropped, told_at_ns;
@@ -293,19 +295,19 @@ static uint64_t new_id(void)
 /* In a mesh others leave out what is not forwarded. */
 static void tell_interest(struct net_relay *relay)
 {
-    uint32_t topics[RRCP_INTEREST_MAX];
-    int count = forward_interest(relay->forward, topics, RRCP_INTEREST_MAX);
-
     for (int i = 0; i < FORWARD_SIDES; i++) {
-        const struct net *net = relay->sides[i].net;
+        struct net *net = relay->sides[i].net;
+        struct wish *wish = &relay->sides[i].wish;
+        int count = forward_interest(relay->forward, wish->topics, WISHES_TOPICS_MAX);
 
-        if (count >= 0)
-            rrcp_interest_set(net->engine, md_clock_mono_ns(), topics, (uint32_t)count);
-        else if (net->config.node.uses_mesh)
+        wish->count = count >= 0 ? (uint32_t)count : WISHES_WANT_ALL;
+        wishes_add(&net->wishes, md_clock_mono_ns(), wish);
+        net_tell_interest(net, md_clock_mono_ns());
+        if (count < 0 && net->config.node.uses_mesh)
             md_log(MD_LOG_WARNING,
                    "nodes of mesh %s send this relay all that they send: relayTopics has a NAME*, "
                    "or there are more than %d services and topics",
-                   net->config.node.network, RRCP_INTEREST_MAX);
+                   net->config.node.network, WISHES_TOPICS_MAX);
     }
 }
 

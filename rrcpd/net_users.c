@@ -24,9 +24,7 @@ enum { OWN_PART = 8 };
 
 /* ---- coming and going ----------------------------------------------------------------------- */
 
-/* In a mesh others leave out what no user of this node wants. They are told before a user can ask
- * them for anything. */
-static void tell_interest(struct net *net, uint64_t now_ns)
+void net_tell_interest(struct net *net, uint64_t now_ns)
 {
     uint32_t topics[WISHES_TOPICS_MAX];
     uint32_t count;
@@ -46,7 +44,7 @@ static void user_wants(struct net *net, struct net_user *user, const struct rrcp
     if (msg->length > 0)
         memcpy(topics, msg->bytes, msg->length);
     wishes_set(&net->wishes, now_ns, &user->wish, topics, count);
-    tell_interest(net, now_ns);
+    net_tell_interest(net, now_ns);
     net_stats_user_wants(net, user);
 }
 
@@ -73,7 +71,7 @@ void net_user_add(struct net *net, struct net_user *user, uint64_t now_ns)
     attach_outbound_reader_init(&user->ring, user->map, user->ring_bytes);
     net->users[net->user_count++] = user;
     wishes_add(&net->wishes, now_ns, &user->wish);
-    tell_interest(net, now_ns);
+    net_tell_interest(net, now_ns);
     net_stats_user_add(net, user);
     net_post(net, NET_ADDED, user, port);
 }
@@ -262,7 +260,7 @@ int net_users_submit(struct net *net, uint64_t now_ns)
 
     if (now_ns >= wishes_deadline(&net->wishes)) {
         wishes_tick(&net->wishes, now_ns);
-        tell_interest(net, now_ns);
+        net_tell_interest(net, now_ns);
     }
     while (net->user_count > 0 && idle < net->user_count && total < ROUND_BYTES && !net->is_full) {
         if (net->user_next >= net->user_count)

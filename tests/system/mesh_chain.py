@@ -68,15 +68,15 @@ def chain(hosts, folder, conf):
 
 
 @contextlib.contextmanager
-def bed(*providers, more=""):
-    """A cable without multicast, the page's file with `more` behind it, and providers of TRI.N with
+def bed(*providers, more="", write=write_conf, multicast="off"):
+    """A cable, without multicast, the page's file with `more` behind it, and providers of TRI.N with
     these options. Hosts that were started on it end with it."""
     ip("link", "add", "br0", "type", "bridge")
     ip("address", "add", "10.1.0.10/24", "dev", "br0")
-    ip("link", "set", "br0", "multicast", "off", "up")
+    ip("link", "set", "br0", "multicast", multicast, "up")
     hosts = {}
     with tempfile.TemporaryDirectory() as folder:
-        conf = write_conf(folder)
+        conf = write(folder)
         with open(conf, "a", encoding="ascii") as file:
             file.write(more)
         items = os.path.join(folder, "items")

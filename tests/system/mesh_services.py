@@ -18,7 +18,7 @@ def counters(host):
     monitor = os.path.join(conf_examples.BIN, "rmdsmon")
     out = host.run(monitor, "-run", host.folder, "-print", "RRCP", check=False,
                    capture_output=True, text=True).stdout
-    found = re.findall(r"^\s*rrcpd\.net1\.(\w+)\s+([\d,]+)", out, re.M)
+    found = re.findall(r"^\s*rrcpd\.net\d\.(\w+)\s+([\d,]+)", out, re.M)
     return {name: int(value.replace(",", "")) for name, value in found}
 
 

@@ -7,12 +7,11 @@ killed while a consumer checks each update: what it misses it is told, and the s
 import os
 import re
 import subprocess
-import sys
-import tempfile
 
 import conf_examples
+import mesh_chain
 import three_hosts
-from three_hosts import Host, ip, prices, until
+from three_hosts import Host, prices, until
 
 PAGE = os.path.join(conf_examples.ROOT, "docs", "mesh.md")
 HOSTS = {"feed": "10.1.0.11", "relay1": "10.1.0.12", "gw": "10.1.0.13", "relay2": "10.1.0.14"}
@@ -124,34 +123,11 @@ def chain(hosts, folder, conf):
 
 
 def main():
-    ip("link", "add", "br0", "type", "bridge")
-    ip("address", "add", "10.1.0.10/24", "dev", "br0")
-    ip("link", "set", "br0", "up")
     three_hosts.HOSTS = HOSTS
-    hosts = {}
-    with tempfile.TemporaryDirectory() as folder:
-        conf = write_conf(folder)
-        items = os.path.join(folder, "items")
-        with open(items, "w", encoding="ascii") as file:
-            file.write("TRI.N\n")
-        with open(os.path.join(folder, "provider.log"), "w", encoding="utf-8") as log:
-            provider = conf_examples.tool(
-                "sink_driven_src", "-S", "RDFD", "-N", "14002", "-L", "10.1.0.10", "-U", "100",
-                "-seqdata", stdout=log, stderr=log)
-        try:
-            chain(hosts, folder, conf)
-        finally:
-            provider.terminate()
-            provider.wait()
-            for host in hosts.values():
-                host.close()
-    print("all good")
+    provider = ("-S", "RDFD", "-N", "14002", "-U", "100", "-seqdata")
+    with mesh_chain.bed(provider, write=write_conf, multicast="on") as (hosts, folder, conf):
+        chain(hosts, folder, conf)
 
 
 if __name__ == "__main__":
-    if subprocess.run(["unshare", "-r", "-n", "-u", "true"], capture_output=True,
-                      check=False).returncode != 0:
-        print("no namespaces may be made here")
-        sys.exit(77)
-    conf_examples.enter_namespace()
-    main()
+    mesh_chain.alone(main)
