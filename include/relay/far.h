@@ -87,7 +87,7 @@ bool relay_far_is_relay(const struct relay_far *far, uint64_t session);
 
 /* The best right that others have to bring a session onto this network, claims included. */
 struct relay_far_right {
-    uint8_t hops; /* 0: it is heard directly */
+    uint8_t hops; /* 0: it is heard directly, or was: it is of this network */
     uint64_t weight, relay;
     uint32_t services;
 };

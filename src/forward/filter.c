@@ -130,6 +130,11 @@ uint32_t filter_digest(const struct filter *filter)
     return filter->digest;
 }
 
+bool filter_has_topics(const struct filter *filter)
+{
+    return filter->topic_count > 0;
+}
+
 int filter_interest(const struct filter *filter, uint32_t *out, int max)
 {
     int count = filter->service_count + filter->topic_count;

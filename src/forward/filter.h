@@ -17,6 +17,7 @@ struct instances;
 int filter_create(const struct forward_config *config, struct filter **out);
 void filter_destroy(struct filter *filter);
 uint32_t filter_digest(const struct filter *filter); /* of the names, in any order */
+bool filter_has_topics(const struct filter *filter); /* bare ones */
 int filter_interest(const struct filter *filter, uint32_t *out, int max);
 
 /* The instances heard on one side. */

@@ -152,7 +152,7 @@ static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint
     };
 
     if (!put_unicast(side, &head, NULL))
-        origin_owe(origin_find(other_side(f, side), to), missed);
+        origin_owe(origin_find(other_side(f, side), to), missed, 0);
 }
 
 /* Nobody over there takes a message of a node that is not carried, nor one that has just come and
@@ -178,7 +178,7 @@ static void take_unicast(struct forward *f, struct side *from, const struct rela
     bool is_known = to && (to->hops > 0 || to->is_greeted);
     if (o && (o->state != ORIGIN_CARRY || !is_known)) {
         from->counters.early++;
-        origin_owe(o, in->target);
+        origin_owe(o, in->target, 0);
     } else if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {
         from->counters.too_long++;
         tell_dropped(f, from, event->session, event->src_port, in->target);
@@ -222,8 +222,12 @@ static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
         from->counters.no_route += !relay_far_find(from->far, in->target, &place);
         return;
     }
-    if (in->kind == RELAY_DROPPED || in->kind == RELAY_RESET) {
-        struct relay_message head = { .kind = in->kind,
+    if (in->kind == RELAY_RESET) {
+        origin_owe(origin_find(from, in->target), in->event.session, in->hops);
+        return;
+    }
+    if (in->kind == RELAY_DROPPED) {
+        struct relay_message head = { .kind = RELAY_DROPPED,
                                       .hops = (uint8_t)(in->hops + 1),
                                       .port = in->event.src_port,
                                       .lost = (uint32_t)in->event.count,
@@ -231,7 +235,7 @@ static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
                                       .target = in->target };
 
         if (!put_unicast(side, &head, NULL))
-            origin_owe(origin_find(from, in->target), in->event.session);
+            origin_owe(origin_find(from, in->target), in->event.session, 0);
         return;
     }
     if (o && !o->is_wanted) {
@@ -254,7 +258,7 @@ static void take_reset(struct side *from, uint64_t session)
         return;
     for (int i = 0; i < from->count; i++)
         if (from->all[i]->state == ORIGIN_CARRY)
-            origin_owe(from->all[i], session);
+            origin_owe(from->all[i], session, 0);
 }
 
 static void take_gap(struct forward *f, struct side *from, const struct backbone_event *gap)
@@ -329,6 +333,8 @@ static void take(struct forward *f, struct side *from, uint64_t now_ns,
 
 static void begin(struct forward *f, uint64_t now_ns)
 {
+    for (int i = 0; i < FORWARD_SIDES; i++)
+        f->sides[i].now_ns = now_ns;
     if (f->begin_ns == 0)
         f->begin_ns = now_ns;
 }
@@ -364,23 +370,52 @@ bool forward_peek(struct forward *f, int index, struct rrcp_msg *out)
     return queue_peek(&f->sides[index].queue, out);
 }
 
-/* The engine has dropped what was to go to `side`: its sender is told. */
+/* Of a stream: its hearers are told. */
+static void refused_stream(struct forward *f, struct side *side, struct origin *o,
+                           const struct relay_message *message)
+{
+    other_side(f, side)->counters.refused++;
+    if (o && o->state == ORIGIN_CARRY)
+        lose(o, message->seq, message->seq, 1);
+}
+
+static void refused_notice(struct forward *f, struct side *side,
+                           const struct relay_message *message)
+{
+    struct origin *o = origin_of_number(side, message->number);
+
+    if (o && message->notice == RELAY_NOTICE_GAP)
+        lose(o, message->seq, message->last, message->lost);
+    else if (o)
+        origin_reset(f, side, o);
+}
+
+/* The engine has dropped what was to go to `side`: its sender, or who was to hear it, is told. */
 static void refused(struct forward *f, struct side *side, const struct relay_message *message)
 {
     struct side *from = other_side(f, side);
 
     switch ((enum relay_kind)message->kind) {
     case RELAY_TO:
+        if (!(message->flags & RELAY_FLAG_UNICAST)) {
+            refused_stream(f, side, origin_find(side, message->origin), message);
+            break;
+        }
         from->counters.refused++;
         tell_dropped(f, from, message->origin, message->port, message->target);
         break;
     case RELAY_DROPPED:
     case RELAY_RESET:
-        origin_owe(origin_find(from, message->target), message->origin);
+        origin_owe(origin_find(from, message->target), message->origin, message->hops);
         break;
     case RELAY_STREAM:
-    case RELAY_ROUTES:
+        refused_stream(f, side, origin_of_number(side, message->number), message);
+        break;
     case RELAY_NOTICE:
+        refused_notice(f, side, message);
+        break;
+    case RELAY_ROUTES:
+        side->full_ns = 0;
         break;
     }
 }
@@ -391,11 +426,12 @@ void forward_take(struct forward *f, int index, bool is_dropped)
     struct relay_message message;
     struct rrcp_msg msg;
 
-    if (is_dropped && queue_peek(&side->queue, &msg) && msg.flags & RRCP_MSG_UNICAST &&
+    if (is_dropped && queue_peek(&side->queue, &msg) &&
         relay_decode(msg.bytes, msg.length, &message))
         refused(f, side, &message);
     queue_take(&side->queue);
-    if (side->is_over && side->queue.head - side->queue.tail <= side->queue.size / 2)
+    if (side->is_over && side->queue.head - side->queue.tail <= side->queue.size / 2 &&
+        queue_age(&side->queue, side->now_ns) <= PUT_WAIT_NS / 2)
         side->is_over = false;
 }
 

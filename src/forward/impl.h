@@ -32,11 +32,12 @@ struct origin {
     bool is_full;    /* not carried: too many are */
     uint8_t state;   /* enum origin_state */
     uint32_t number; /* CARRY */
-    uint64_t claim_ns, gone_ns;
+    uint64_t up_ns, claim_ns, gone_ns;
     uint64_t lost, lost_first, lost_last; /* to be told before its next message */
     /* Unicast between it and this session may be lost: it is to be told. 0: none; OWED_ANY: more.
      */
     uint64_t owed, owed_ns;
+    uint8_t owed_hops;
 };
 
 /* One of the two networks. */
@@ -54,7 +55,8 @@ struct side {
     uint64_t full_ns; /* when all routes are said again */
     uint64_t other_services;
     struct queue queue;
-    bool is_over;                     /* the queue was full, and is more than half full */
+    uint64_t now_ns;
+    bool is_over; /* the queue was full, or its first message old, and it is not half of that yet */
     struct forward_counters counters; /* of what is heard here */
 };
 

@@ -15,15 +15,25 @@
 /* How long a claim may be answered. */
 #define CLAIM_NS (300 * MD_NS_PER_MS)
 #define FULL_NS  (1 * MD_NS_PER_S)
-/* A node is told no more often that unicast may be lost. */
 /* A millisecond of an id; what is below is random: no two ways have one sum. */
-#define ID_STEP     (1ull << 20)
-#define OWED_NS     (200 * MD_NS_PER_MS)
+#define ID_STEP (1ull << 20)
+/* A node is told no more often that unicast may be lost. */
+#define OWED_NS (200 * MD_NS_PER_MS)
+/* A node that has not said meanwhile that it is a relay is none. */
+#define MEET_NS     (300 * MD_NS_PER_MS)
 #define REMEMBER_NS (60 * MD_NS_PER_S)
 
 struct origin *origin_find(const struct side *side, uint64_t session)
 {
     return md_table_get(side->table, &session, sizeof(session));
+}
+
+struct origin *origin_of_number(const struct side *side, uint32_t number)
+{
+    for (int i = 0; i < side->count; i++)
+        if (side->all[i]->state == ORIGIN_CARRY && side->all[i]->number == number)
+            return side->all[i];
+    return NULL;
 }
 
 static void forget(struct side *side, struct origin *o)
@@ -94,6 +104,7 @@ void origin_up(struct forward *f, struct side *side, const struct relay_event *u
     }
     o->hops = up->hops;
     o->weight = up->weight;
+    o->up_ns = side->now_ns;
     o->is_heard = true;
     o->is_greeted = false;
     set_name(o, &up->event);
@@ -230,10 +241,12 @@ void origin_down(struct forward *f, struct side *side, uint64_t now_ns,
     o->gone_ns = now_ns;
 }
 
-void origin_owe(struct origin *o, uint64_t session)
+void origin_owe(struct origin *o, uint64_t session, uint8_t hops)
 {
     if (!o || !o->is_heard)
         return;
+    if (o->owed == 0 || hops > o->owed_hops)
+        o->owed_hops = hops;
     o->owed = session != 0 && (o->owed == 0 || o->owed == session) ? session : OWED_ANY;
 }
 
@@ -242,7 +255,7 @@ void origin_owe(struct origin *o, uint64_t session)
 static void pay(struct forward *f, struct side *side, uint64_t now_ns, struct origin *o)
 {
     struct relay_message head = { .kind = RELAY_RESET,
-                                  .hops = 1,
+                                  .hops = (uint8_t)(o->owed_hops + 1),
                                   .origin = o->owed == OWED_ANY ? 0 : o->owed,
                                   .target = o->session };
 
@@ -269,8 +282,7 @@ static bool is_others(struct forward *f, struct side *side, struct origin *o)
 
     if (!relay_far_right(side->far, o->session, &right))
         return false;
-    if (right.hops > hops ||
-        (right.hops == hops && right.weight != weight && right.weight > weight) ||
+    if (right.hops > hops || (right.hops == hops && right.weight > weight) ||
         (right.hops == hops && right.weight == weight && right.relay > side->session))
         return false;
     o->stands_by = right.hops > 0;
@@ -282,7 +294,8 @@ static bool is_others(struct forward *f, struct side *side, struct origin *o)
 void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct origin *o)
 {
     bool is_possible = o->is_heard && o->is_wanted && o->hops < RELAY_HOPS_MAX &&
-                       now_ns >= f->begin_ns + LISTEN_NS;
+                       now_ns >= f->begin_ns + LISTEN_NS &&
+                       !relay_far_is_relay(other_side(f, side)->far, o->session);
 
     o->stands_by = false;
     if (!is_possible || is_others(f, side, o)) {
@@ -322,6 +335,13 @@ static void keep_behind(struct forward *f, const struct side *side, uint64_t now
                     : RELAY_ID_MAX;
 }
 
+/* The first message of a topic may be the only one for long: its node is carried before. */
+static void meet(const struct forward *f, uint64_t now_ns, struct origin *o)
+{
+    if (filter_has_topics(f->filter) && o->is_heard && now_ns - o->up_ns >= MEET_NS)
+        o->is_wanted = true;
+}
+
 void origins_tick(struct forward *f, struct side *side, uint64_t now_ns)
 {
     struct forward_counters *counters = &other_side(f, side)->counters;
@@ -333,6 +353,7 @@ void origins_tick(struct forward *f, struct side *side, uint64_t now_ns)
     for (int i = side->count - 1; i >= 0; i--) {
         struct origin *o = side->all[i];
 
+        meet(f, now_ns, o);
         origin_decide(f, side, now_ns, o);
         counters->carried += o->state == ORIGIN_CARRY;
         counters->standing_by += o->stands_by;

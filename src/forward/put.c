@@ -10,9 +10,11 @@ bool put_message(struct side *side, const struct rrcp_msg *msg, const struct rel
     uint8_t bytes[RELAY_TO_BYTES];
     size_t length = relay_encode(head, bytes);
 
+    if (!is_own && queue_age(&side->queue, side->now_ns) > PUT_WAIT_NS)
+        side->is_over = true;
     if (!is_own && side->is_over)
         return false;
-    bool has_room = queue_put(&side->queue, msg, bytes, length, is_own);
+    bool has_room = queue_put(&side->queue, side->now_ns, msg, bytes, length, is_own);
     if (!has_room && !is_own)
         side->is_over = true;
     return has_room;

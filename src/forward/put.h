@@ -3,9 +3,15 @@
 #ifndef PUT_H
 #define PUT_H
 
+#include "base/clock.h"
 #include "impl.h"
 
-/* False: no room. `is_own`: of the relay itself, for which some room is kept. */
+/* No message waits longer for its network: below the half second in which RRMP has an answer about
+ * a loss. Then messages are dropped, and told, until those that wait are half as old. */
+#define PUT_WAIT_NS (400 * MD_NS_PER_MS)
+
+/* False: no room, or the network is behind. `is_own`: of the relay itself, for which some room is
+ * kept. */
 bool put_message(struct side *side, const struct rrcp_msg *msg, const struct relay_message *head,
                  bool is_own);
 

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/clock.h"
 #include "base/err.h"
 
 #define KEPT_BYTES (512u << 10)
@@ -16,7 +17,7 @@ struct record {
     uint64_t session;
     uint16_t port;
     uint16_t flags;
-    uint32_t zero;
+    uint32_t put_ms; /* of the clock, the lower bits */
 };
 
 uint64_t queue_size(uint64_t bytes)
@@ -47,8 +48,8 @@ static uint64_t whole(uint64_t length)
     return (sizeof(struct record) + length + 7) & ~7ull;
 }
 
-bool queue_put(struct queue *queue, const struct rrcp_msg *msg, const uint8_t *head,
-               size_t head_length, bool is_own)
+bool queue_put(struct queue *queue, uint64_t now_ns, const struct rrcp_msg *msg,
+               const uint8_t *head, size_t head_length, bool is_own)
 {
     uint64_t length = head_length + msg->length;
     uint64_t need = whole(length);
@@ -66,7 +67,8 @@ bool queue_put(struct queue *queue, const struct rrcp_msg *msg, const uint8_t *h
                              .topic = msg->topic,
                              .session = msg->session,
                              .port = msg->port,
-                             .flags = msg->flags };
+                             .flags = msg->flags,
+                             .put_ms = (uint32_t)(now_ns / MD_NS_PER_MS) };
 
     memcpy(to, &record, sizeof(record));
     memcpy(to + sizeof(record), head, head_length);
@@ -93,6 +95,15 @@ static bool find(struct queue *queue, struct record *out)
         queue->tail += left;
     }
     return false;
+}
+
+uint64_t queue_age(struct queue *queue, uint64_t now_ns)
+{
+    struct record record;
+
+    if (!find(queue, &record))
+        return 0;
+    return (uint32_t)((uint32_t)(now_ns / MD_NS_PER_MS) - record.put_ms) * MD_NS_PER_MS;
 }
 
 bool queue_peek(struct queue *queue, struct rrcp_msg *out)

@@ -26,8 +26,11 @@ int queue_open(struct queue *queue, uint64_t bytes);
 void queue_close(struct queue *queue);
 
 /* Puts `msg` with `head` before its bytes. False: no room. */
-bool queue_put(struct queue *queue, const struct rrcp_msg *msg, const uint8_t *head,
-               size_t head_length, bool is_own);
+bool queue_put(struct queue *queue, uint64_t now_ns, const struct rrcp_msg *msg,
+               const uint8_t *head, size_t head_length, bool is_own);
+
+/* How long the first one has waited. */
+uint64_t queue_age(struct queue *queue, uint64_t now_ns);
 
 bool queue_peek(struct queue *queue, struct rrcp_msg *out);
 void queue_take(struct queue *queue);

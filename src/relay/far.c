@@ -88,6 +88,7 @@ static bool tell(struct relay_far *far, struct far_session *s, struct relay_even
         s->told = FAR_TOLD_NOTHING;
         s->wants_info = false;
         s->floor_seq = s->last_seq;
+        s->repeats_ns = 0;
         s->gap_reason = 0;
         s->has_reset = false;
         far->counters.sessions_now--;
@@ -157,7 +158,8 @@ static void give(struct relay_far *far, const struct backbone_event *in,
 }
 
 /* Of its multicast stream: in order by its relay, and not again what another relay brought. A relay
- * that lies about its place does not silence it for ever. */
+ * may be that far behind another one: time does not run backward, but it is told that nothing new
+ * comes. One that has lied about the place does not silence the session for ever. */
 static bool is_next(struct relay_far *far, struct far_session *s, const struct backbone_event *in,
                     uint64_t seq)
 {
@@ -167,10 +169,13 @@ static bool is_next(struct relay_far *far, struct far_session *s, const struct b
             s->repeats_ns = in->rx_ns;
         if (s->repeats_ns == 0 || in->rx_ns - s->repeats_ns < FAR_REPEATS_NS)
             return false;
-        s->floor_seq = 0;
+        s->repeats_ns = in->rx_ns;
         s->gap_reason = BACKBONE_GAP_NOT_HELD;
         s->gap_count++;
         far_touch(far, s);
+        if ((s->floor_seq > s->last_seq ? s->floor_seq : s->last_seq) - seq <= FAR_BEHIND_MAX)
+            return false;
+        s->floor_seq = 0;
     }
     s->repeats_ns = 0;
     s->last_seq = seq;
@@ -377,6 +382,7 @@ static void note(struct relay_far *far, const struct backbone_event *in)
         s = far_session_make(far, in->session);
         if (s && !s->is_native) {
             s->is_native = true;
+            s->was_native = true;
             far->is_out_first = false; /* that it was behind a relay ends first */
             far_touch(far, s);
         }
@@ -511,7 +517,7 @@ bool relay_far_right(const struct relay_far *far, uint64_t session, struct relay
     const struct far_offer *best = s ? far_best(s, true) : NULL;
 
     *out = (struct relay_far_right){ 0 };
-    if (s && s->is_native)
+    if (s && (s->is_native || s->was_native))
         return true;
     if (!best)
         return false;

@@ -12,6 +12,8 @@ enum {
 
 /* So long nothing but repeats comes: then what was taken for its place is wrong. */
 #define FAR_REPEATS_NS 10000000000ull
+/* No session is behind by so many packets: a relay has lied about its place. */
+#define FAR_BEHIND_MAX (1ull << 32)
 
 struct far_relay {
     uint64_t session; /* 0: free */
@@ -37,7 +39,8 @@ struct far_session {
     char name[RELAY_NAME_MAX];
     uint8_t name_length;
     bool is_native;
-    uint8_t told; /* enum far_told */
+    bool was_native; /* this network is its own: no relay brings it back here */
+    uint8_t told;    /* enum far_told */
     bool wants_info;
     bool is_dirty;
     uint8_t down_reason;
@@ -48,7 +51,7 @@ struct far_session {
     uint64_t via_number;
     uint64_t last_seq;   /* of its multicast stream, given out */
     uint64_t floor_seq;  /* given out before another relay brought it: not again */
-    uint64_t repeats_ns; /* since when only such come; 0: none do */
+    uint64_t repeats_ns; /* since when only such come, or that was told; 0: none do */
     struct far_offer offers[RELAY_RELAYS_MAX]; /* by the place of the relay */
     struct far_session *next_dirty;
     int index; /* in `all` */

@@ -39,7 +39,7 @@ static bool is_resting(const struct far_session *s)
 
 void far_session_rest(struct relay_far *far, struct far_session *s)
 {
-    if (is_resting(s) && s->last_seq == 0 && !s->has_reset)
+    if (is_resting(s) && s->last_seq == 0 && !s->has_reset && !s->was_native)
         forget(far, s);
 }
 

@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "backbone/event.h"
 #include "base/cursor.h"
 #include "base/writer.h"
 
@@ -78,6 +79,10 @@ static bool decode_notice(const uint8_t *bytes, size_t length, struct relay_mess
     out->lost = md_be32(bytes + 24);
     out->reason = bytes[28];
     out->flags = 0;
+    if (out->notice == RELAY_NOTICE_USER_DOWN &&
+        (out->reason < BACKBONE_USER_DETACHED || out->reason > BACKBONE_USER_VIOLATED))
+        out->reason =
+            BACKBONE_USER_DETACHED; /* of a later release: the user has ended all the same */
     return out->number != 0 && out->reason != 0 && out->reason < 8 &&
            (out->notice == RELAY_NOTICE_GAP ||
             (out->notice == RELAY_NOTICE_USER_DOWN && out->port != 0));

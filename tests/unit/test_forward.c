@@ -34,7 +34,7 @@ static struct forward_name name(const char *text)
     return (struct forward_name){ text, strlen(text) };
 }
 
-static void open_with(struct bed *bed, uint32_t max_bytes)
+static void open_with(struct bed *bed, uint32_t max_bytes, size_t topic_count)
 {
     struct forward_name services[] = { name("IDN"), name("ELEKTRON") };
     struct forward_name topics[] = { name("risk.*"), name("clock") };
@@ -43,7 +43,7 @@ static void open_with(struct bed *bed, uint32_t max_bytes)
                                      .services = services,
                                      .service_count = 2,
                                      .topics = topics,
-                                     .topic_count = 2,
+                                     .topic_count = topic_count,
                                      .message_bytes_max = { MAX_BYTES, max_bytes } };
 
     *bed = (struct bed){ .now_ns = MD_NS_PER_S };
@@ -52,7 +52,7 @@ static void open_with(struct bed *bed, uint32_t max_bytes)
 
 static void open_bed(struct bed *bed)
 {
-    open_with(bed, MAX_BYTES);
+    open_with(bed, MAX_BYTES, 0);
 }
 
 static void look_at_routes(struct bed *bed, const struct relay_message *message)
@@ -91,7 +91,8 @@ static void drain(struct bed *bed, int side)
             bed->resets += message.kind == RELAY_RESET;
             bed->last = message;
             bed->last_msg = msg;
-            memcpy(bed->bytes, message.bytes, message.length < 4096 ? message.length : 0);
+            if (message.length > 0 && message.length < 4096)
+                memcpy(bed->bytes, message.bytes, message.length);
         }
         forward_take(bed->f, side, false);
     }
@@ -458,15 +459,33 @@ static void the_relay_with_the_worse_right_stands_by_and_takes_over(void **state
     assert_int_equal(bed.streams, before);
     assert_int_equal(forward_counters(bed.f, A)->standing_by, 1);
     assert_int_equal(forward_counters(bed.f, A)->switches, 1);
-    peer(&bed, B, SOURCE, BACKBONE_PEER_UP); /* near there: nobody has to carry it */
-    pass(&bed, MD_NS_PER_S);
-    assert_int_equal(forward_counters(bed.f, A)->standing_by, 0);
-    peer(&bed, B, SOURCE, BACKBONE_PEER_DOWN);
     peer(&bed, B, OTHER, BACKBONE_PEER_DOWN);
     pass(&bed, MD_NS_PER_S);
     assert_int_equal(bed.routes_up, 2);
     tick(&bed, "IDN");
     assert_int_equal(bed.streams, before + 1);
+    forward_destroy(bed.f);
+}
+
+/* What waits in another relay's queue brings a node that is dead, and old data of it. */
+static void nobody_is_carried_back_to_where_it_was_heard_directly(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    peer(&bed, B, SOURCE, BACKBONE_PEER_UP); /* near there: nobody has to carry it */
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.routes_down, 1);
+    assert_int_equal(forward_counters(bed.f, A)->standing_by, 0);
+    peer(&bed, B, SOURCE, BACKBONE_PEER_DOWN);
+    for (int i = 0; i < 60; i++) {
+        instance(&bed, A, SOURCE);
+        pass(&bed, MD_NS_PER_S);
+    }
+    assert_int_equal(bed.claims, 1);
+    assert_int_equal(bed.routes_up, 1);
     forward_destroy(bed.f);
 }
 
@@ -513,8 +532,9 @@ static void bare_topics_go_by_their_whole_name(void **state)
     const int goes[] = { 1, 2, 2, 2 };
 
     (void)state;
-    open_bed(&bed);
-    carry(&bed);
+    open_with(&bed, MAX_BYTES, 2);
+    peer(&bed, A, SOURCE, BACKBONE_PEER_UP);
+    pass(&bed, 4 * MD_NS_PER_S);
     for (int i = 0; i < 4; i++) {
         size_t length = strlen(names[i]);
         size_t head = backbone_topic_head(bed.record, names[i], length, 1);
@@ -523,6 +543,118 @@ static void bare_topics_go_by_their_whole_name(void **state)
         drain(&bed, B);
         assert_int_equal(bed.streams, goes[i]);
     }
+    forward_destroy(bed.f);
+}
+
+static void bare(struct bed *bed, uint64_t session)
+{
+    size_t head = backbone_topic_head(bed->record, "clock", 5, 1);
+
+    message(bed, A, session, backbone_topic_number("clock", 5), head + 4);
+    drain(bed, B);
+}
+
+static void a_node_is_carried_before_the_first_message_of_a_topic(void **state)
+{
+    struct bed bed;
+    struct relay_message list = { .kind = RELAY_ROUTES, .id = 60, .flags = RELAY_FLAG_FULL };
+    uint8_t bytes[RELAY_TO_BYTES];
+
+    (void)state;
+    open_with(&bed, MAX_BYTES, 2);
+    pass(&bed, 3 * MD_NS_PER_S);
+    peer(&bed, A, SOURCE, BACKBONE_PEER_UP);
+    peer(&bed, A, OTHER, BACKBONE_PEER_UP);
+    input(&bed, A,
+          (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                   .session = OTHER,
+                                   .src_port = RELAY_PORT,
+                                   .bytes = bytes,
+                                   .length = (uint32_t)relay_encode(&list, bytes) });
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.routes_up, 1); /* the other one is a relay */
+    bare(&bed, SOURCE);
+    assert_int_equal(bed.streams, 1);
+    forward_destroy(bed.f);
+}
+
+static void a_stream_that_the_engine_refuses_is_told_to_all(void **state)
+{
+    struct bed bed;
+    struct rrcp_msg msg;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    memset(bed.record, 0, 64);
+    bed.record[0] = RRMP_UPDATE;
+    message(&bed, A, SOURCE, rrmp_topic("IDN", 3), 64);
+    assert_true(forward_peek(bed.f, B, &msg));
+    forward_take(bed.f, B, true);
+    assert_int_equal(forward_counters(bed.f, A)->refused, 1);
+    tick(&bed, "IDN");
+    assert_int_equal(bed.notices, 1);
+    assert_int_equal(bed.last.kind, RELAY_STREAM); /* behind it */
+    forward_destroy(bed.f);
+}
+
+/* A network that is behind gets no news that is older than that. */
+static void no_message_waits_for_long(void **state)
+{
+    struct bed bed;
+    struct rrcp_msg msg;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    memset(bed.record, 0, 64);
+    bed.record[0] = RRMP_UPDATE;
+    for (int i = 0; i < 100; i++) {
+        message(&bed, A, SOURCE, rrmp_topic("IDN", 3), 64);
+        bed.now_ns += 10 * MD_NS_PER_MS;
+    }
+    uint64_t dropped = forward_counters(bed.f, A)->dropped;
+    assert_in_range(dropped, 55, 65);
+    while (forward_peek(bed.f, B, &msg))
+        forward_take(bed.f, B, false);
+    message(&bed, A, SOURCE, rrmp_topic("IDN", 3), 64);
+    drain(&bed, B);
+    assert_int_equal(bed.notices, 1);
+    assert_int_equal(bed.last.kind, RELAY_STREAM);
+    assert_int_equal(forward_counters(bed.f, A)->dropped, dropped);
+    forward_destroy(bed.f);
+}
+
+/* A member that says it is a relay. */
+static void resets_of_others_go_on_five_times_a_second(void **state)
+{
+    struct bed bed;
+    struct relay_message list = { .kind = RELAY_ROUTES, .id = 60, .flags = RELAY_FLAG_FULL };
+    struct relay_message reset = { .kind = RELAY_RESET, .hops = 2, .target = SOURCE };
+    struct backbone_event event = { .type = BACKBONE_MESSAGE,
+                                    .session = OTHER,
+                                    .src_port = RELAY_PORT };
+    uint8_t bytes[RELAY_TO_BYTES];
+
+    (void)state;
+    open_bed(&bed);
+    carry_both(&bed);
+    peer(&bed, B, OTHER, BACKBONE_PEER_UP);
+    event.bytes = bytes;
+    event.length = (uint32_t)relay_encode(&list, bytes);
+    input(&bed, B, event);
+    pass(&bed, MD_NS_PER_S);
+    int before = bed.resets;
+    event.length = (uint32_t)relay_encode(&reset, bytes);
+    event.flags = BACKBONE_FLAG_UNICAST;
+    for (int i = 0; i < 1000; i++) {
+        input(&bed, B, event);
+        if (i % 10 == 0)
+            pass(&bed, 10 * MD_NS_PER_MS);
+    }
+    assert_in_range(bed.resets - before, 3, 6);
+    assert_int_equal(bed.last.hops, 3);
+    assert_int_equal(bed.last.target, SOURCE);
     forward_destroy(bed.f);
 }
 
@@ -589,7 +721,7 @@ static void a_list_of_routes_is_no_longer_than_a_message_may_be(void **state)
     struct rrmp_record query = { .header = { .type = RRMP_QUERY, .svc = RRMP_SVC_NONE } };
 
     (void)state;
-    open_with(&bed, 1024);
+    open_with(&bed, 1024, 0);
     for (uint64_t i = 0; i < 100; i++) {
         peer(&bed, A, 10000 + i, BACKBONE_PEER_UP);
         message(&bed, A, 10000 + i, RRMP_TOPIC_CONTROL, encode(&bed, &query));
@@ -614,7 +746,12 @@ int main(void)
         cmocka_unit_test(an_image_for_one_node_takes_the_way_of_the_stream),
         cmocka_unit_test(the_relay_with_the_worse_right_stands_by_and_takes_over),
         cmocka_unit_test(what_it_has_no_room_for_is_told_before_the_next),
+        cmocka_unit_test(nobody_is_carried_back_to_where_it_was_heard_directly),
         cmocka_unit_test(bare_topics_go_by_their_whole_name),
+        cmocka_unit_test(a_node_is_carried_before_the_first_message_of_a_topic),
+        cmocka_unit_test(a_stream_that_the_engine_refuses_is_told_to_all),
+        cmocka_unit_test(no_message_waits_for_long),
+        cmocka_unit_test(resets_of_others_go_on_five_times_a_second),
         cmocka_unit_test(a_message_that_the_engine_drops_is_told_to_its_sender),
         cmocka_unit_test(one_whose_clock_is_behind_takes_nothing_away),
         cmocka_unit_test(a_node_without_a_place_gets_one_later),

@@ -403,6 +403,58 @@ static void a_false_place_does_not_silence_a_node_for_ever(void **state)
     relay_far_destroy(bed.far);
 }
 
+/* Its relay is that far behind the one before. */
+static void time_does_not_run_backward_and_the_silence_is_told(void **state)
+{
+    struct bed bed;
+    int gaps = 0;
+
+    (void)state;
+    open_bed(&bed);
+    bed.rx_ns = 1000000000;
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    stream(&bed, RELAY_A, 1, 1000);
+    engine(&bed, BACKBONE_PEER_DOWN, RELAY_A, BACKBONE_DOWN_BYE);
+    route(&bed, RELAY_B, 22, RELAY_ROUTE_UP, 1, 1);
+    for (uint64_t seq = 1; seq <= 25; seq++) {
+        bed.rx_ns += 1000000000;
+        stream(&bed, RELAY_B, 1, seq);
+        for (int i = 0; i < bed.count; i++) {
+            assert_int_equal(bed.out[i].event.type, BACKBONE_GAP);
+            gaps++;
+        }
+    }
+    assert_int_equal(gaps, 2);
+    stream(&bed, RELAY_B, 1, 1001);
+    assert_int_equal(bed.count, 1);
+    assert_int_equal(bed.out[0].event.type, BACKBONE_MESSAGE);
+    relay_far_destroy(bed.far);
+}
+
+/* A reason of a later release. */
+static void the_end_of_a_user_is_told_whatever_the_reason(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    route(&bed, RELAY_A, 11, RELAY_ROUTE_UP, 1, 1);
+    for (int i = 0; i < 2; i++) {
+        relayed(&bed, RELAY_A,
+                &(struct relay_message){ .kind = RELAY_NOTICE,
+                                         .notice = RELAY_NOTICE_USER_DOWN,
+                                         .port = 3,
+                                         .number = 1,
+                                         .reason = i ? 200 : 0 },
+                "", 0);
+        assert_int_equal(bed.count, 1);
+        assert_int_equal(bed.out[0].event.type, BACKBONE_USER_DOWN);
+        assert_int_equal(bed.out[0].event.reason, BACKBONE_USER_DETACHED);
+    }
+    assert_int_equal(relay_far_counters(bed.far)->malformed, 0);
+    relay_far_destroy(bed.far);
+}
+
 static void a_list_in_parts_ends_what_is_in_none_of_them(void **state)
 {
     struct bed bed;
@@ -498,6 +550,8 @@ int main(void)
         cmocka_unit_test(more_drops_than_can_be_counted_are_told_as_a_reset),
         cmocka_unit_test(a_message_too_long_for_the_head_is_told_at_once),
         cmocka_unit_test(a_false_place_does_not_silence_a_node_for_ever),
+        cmocka_unit_test(time_does_not_run_backward_and_the_silence_is_told),
+        cmocka_unit_test(the_end_of_a_user_is_told_whatever_the_reason),
         cmocka_unit_test(a_list_in_parts_ends_what_is_in_none_of_them),
         cmocka_unit_test(more_relays_than_there_are_places_are_counted),
         cmocka_unit_test(byte_1_is_below_16_for_ever),

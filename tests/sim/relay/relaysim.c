@@ -14,10 +14,24 @@
  * session that is not up; tables are whole. In the end, when all faults have stopped, each
  * requester has ticks and answers of each instance that is at most four relays away.
  */
-enum scenario { TWO_RELAYS, RING, KILLED, LOSS, RESTARTS, SLOW, CUT, CHAIN, SQUARE, SCENARIOS };
+enum scenario {
+    TWO_RELAYS,
+    RING,
+    KILLED,
+    LOSS,
+    RESTARTS,
+    SLOW,
+    CUT,
+    CHAIN,
+    SQUARE,
+    STORM,      /* losses, and all of killed, restarts and cut */
+    SLOW_STORM, /* the same onto a slow network, in place of losses */
+    SCENARIOS
+};
 
-static const char *const names[SCENARIOS] = { "two-relays", "ring", "killed", "loss",  "restarts",
-                                              "slow",       "cut",  "chain",  "square" };
+static const char *const names[SCENARIOS] = { "two-relays", "ring",  "killed",    "loss",
+                                              "restarts",   "slow",  "cut",       "chain",
+                                              "square",     "storm", "slow-storm" };
 
 static int add_place(struct world *w, int net)
 {
@@ -45,14 +59,16 @@ static void add_relay(struct world *w, int from, int to)
 
 static void build(struct world *w, enum scenario scenario)
 {
-    bool is_drawn = scenario == KILLED || scenario == LOSS || scenario == CUT;
+    bool is_drawn = scenario == KILLED || scenario == LOSS || scenario == CUT ||
+                    scenario == STORM || scenario == SLOW_STORM;
+    bool is_slow = scenario == SLOW || scenario == SLOW_STORM;
     uint64_t shape = is_drawn ? w->seed / SCENARIOS % 3 : 0;
     bool is_square = scenario == SQUARE || shape == 2;
     bool is_ring = scenario == RING || is_square || shape == 1;
 
     w->net_count = scenario == CHAIN ? 6 : is_square ? 4 : is_ring ? 3 : 2;
-    w->tick_rate = scenario == SLOW ? 8 : 1;
-    w->data_rate = scenario == SLOW ? 300000 : 0;
+    w->tick_rate = is_slow ? 8 : 1;
+    w->data_rate = is_slow ? 300000 : 0;
     for (int net = 0; net < w->net_count; net++) {
         w->nets[net] = simnet_create(&(struct simnet_config){
             .seed = w->seed * 16 + (uint64_t)net, .nodes = PLACES_MAX, .socket_bytes = 4 << 20 });
@@ -166,10 +182,13 @@ static void cut_one(struct world *w)
 
 static void trouble(struct world *w, enum scenario scenario)
 {
-    if (scenario == LOSS)
+    static const enum scenario storm[] = { KILLED, RESTARTS, CUT };
+    bool is_storm = scenario == STORM || scenario == SLOW_STORM;
+
+    if (scenario == LOSS || scenario == STORM)
         set_loss(w, 1000 + (uint32_t)draw(w, 40000));
-    for (int i = 0; i < 3 && !w->failed; i++)
-        switch (scenario) {
+    for (int i = 0; i < (is_storm ? 6 : 3) && !w->failed; i++)
+        switch (is_storm ? storm[draw(w, 3)] : scenario) {
         case KILLED:
             kill_one(w);
             break;

@@ -13,7 +13,7 @@ enum {
     PLACES_MAX = 8, /* of a network */
     NODES_MAX = 16,
     RELAYS_MAX = 5,
-    SESSIONS_MAX = 64, /* of a run, those that ended included */
+    SESSIONS_MAX = 96, /* of a run, those that ended included */
     PACKETS_MAX = 64,
     TOLD_MAX = 64, /* of a pair, each in another millisecond */
     HOLES_MAX = 4096,
