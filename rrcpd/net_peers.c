@@ -198,6 +198,12 @@ void net_relays_tell(struct net *net, const struct relay_far_counters *heard, ui
                "there are more than %d relays on network %s: nothing is taken through the further "
                "ones, and nodes behind them are not heard; run fewer relays",
                RELAY_RELAYS_MAX, net->config.node.network);
+    if (net_must_tell(heard->full, &net->far_told, &net->far_at_ns, now_ns))
+        md_log(
+            MD_LOG_ERROR,
+            "there are more than %d nodes behind relays on network %s, or more than %d nodes "
+            "together: the further ones are not heard; forward fewer services, or to fewer nodes",
+            RELAY_SESSIONS_MAX, net->config.node.network, RELAY_NODES_MAX);
 }
 
 /* Dropped without a peer that could be named: said at once, then not all the time. */

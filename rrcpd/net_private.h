@@ -67,6 +67,7 @@ struct net {
     uint64_t version_told, version_at_ns;
     uint64_t mesh_told, mesh_at_ns, mesh_seen, mesh_seen_ns, mesh_since_ns;
     uint64_t relays_told, relays_at_ns;
+    uint64_t far_told, far_at_ns; /* nodes behind relays */
     uint64_t too_big_told, too_big_at_ns;
     struct net_mesh_row mesh[NET_MESH_ROWS];
     uint32_t mesh_rows;

@@ -32,6 +32,7 @@ struct relay_far;
 enum {
     RELAY_RELAYS_MAX = 32,    /* on one network, heard by a node */
     RELAY_SESSIONS_MAX = 512, /* behind all of them */
+    RELAY_NODES_MAX = 1099,   /* with those heard directly: rows that users have for them */
 };
 
 struct relay_event {

@@ -10,10 +10,13 @@
 #include "attach/shm.h"
 #include "base/err.h"
 #include "racy.h"
+#include "relay/far.h"
 
 #ifndef F_SEAL_FUTURE_WRITE
 #define F_SEAL_FUTURE_WRITE 0x0010
 #endif
+
+_Static_assert(RELAY_NODES_MAX < ATTACH_SESSION_MAX, "our own has a row, too");
 
 enum { CLAIM_BYTES = 256 * 1024, DIRTY_MAX = 64, SLOT_COUNT = 4096 };
 
@@ -67,7 +70,7 @@ static uint32_t row_add(struct attach_inbound_writer *writer, uint64_t session)
     while (row < writer->row_count && writer->rows[row].session != 0)
         row++;
     if (row == ATTACH_SESSION_MAX)
-        return row; /* cannot be: peers_max is below it; the peer is only not in the table */
+        return row; /* maxPeers above 1,099, or near nodes that come when far ones have the rows */
     if (row == writer->row_count)
         writer->row_count++;
     memset(&writer->rows[row], 0, sizeof(writer->rows[row]));

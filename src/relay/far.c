@@ -382,6 +382,7 @@ static void note(struct relay_far *far, const struct backbone_event *in)
         s = far_session_make(far, in->session);
         if (s && !s->is_native) {
             s->is_native = true;
+            far->native++;
             s->was_native = true;
             far->is_out_first = false; /* that it was behind a relay ends first */
             far_touch(far, s);
@@ -391,6 +392,7 @@ static void note(struct relay_far *far, const struct backbone_event *in)
         far_relay_gone(far, in->session, in->reason);
         s = far_session_find(far, in->session);
         if (s) {
+            far->native -= s->is_native;
             s->is_native = false;
             far_touch(far, s);
         }
@@ -567,13 +569,14 @@ const struct relay_far_counters *relay_far_counters(const struct relay_far *far)
 
 const char *relay_far_check(const struct relay_far *far)
 {
-    int behind = 0;
+    int behind = 0, native = 0;
     uint64_t up = 0;
 
     for (int i = 0; i < far->count; i++) {
         const struct far_session *s = far->all[i];
 
         behind += far_is_offered(s);
+        native += s->is_native;
         up += s->told == FAR_TOLD_UP;
         if (s->index != i || far_session_find(far, s->session) != s)
             return "a session is not where the table says";
@@ -590,5 +593,7 @@ const char *relay_far_check(const struct relay_far *far)
     }
     if (behind != far->behind || behind > RELAY_SESSIONS_MAX)
         return "the number of sessions behind relays is wrong";
+    if (native != far->native)
+        return "the number of sessions heard directly is wrong";
     return up == far->counters.sessions_now ? NULL : "the number of sessions told is wrong";
 }

@@ -74,6 +74,7 @@ struct relay_far {
     struct far_session **all;
     int count, size;
     int behind; /* of them those that a relay offers */
+    int native; /* and those heard directly */
     struct far_session *dirty, *dirty_end;
     struct far_session *last; /* found last by number */
     uint64_t last_relay, last_number;

@@ -197,7 +197,8 @@ static void take_route(struct relay_far *far, int place, const struct relay_rout
         return;
     }
     if (!s || !far_is_offered(s)) {
-        if (far->behind >= RELAY_SESSIONS_MAX) {
+        if (far->behind >= RELAY_SESSIONS_MAX ||
+            (!s && far->native + far->behind >= RELAY_NODES_MAX)) {
             far->counters.full++;
             return;
         }

@@ -232,8 +232,9 @@ static void private_end(struct rrmp_source *source, uint64_t now_ns, uint32_t nu
     source_item_settle(source, now_ns, number);
 }
 
-/* Something that requesters of `session` (0: of any) sent is lost. It may have been the CLOSE of a
- * private stream, which no digest counts and nobody says again: any loss ends them. */
+/* Something that requesters of `session` (0: of any) sent, or that was for them, is lost. It may
+ * have been the CLOSE, or the last update, of a private stream, which no digest counts and nobody
+ * says again: any loss ends them. */
 static void privates_lost(struct rrmp_source *source, uint64_t now_ns, uint64_t session)
 {
     for (uint32_t n = 0; source->private_count > 0 && n < source->items.high; n++) {
@@ -289,8 +290,10 @@ static void notice_in(struct rrmp_source *source, uint64_t now_ns,
     case BACKBONE_OVERRUN: /* requests may be lost: whoever sent them asks again */
         privates_lost(source, now_ns, 0);
         break;
+    case BACKBONE_TX_DROPPED: /* it may have been an update of one */
+        privates_lost(source, now_ns, notice->session);
+        break;
     case BACKBONE_PEER_UP: /* he asks when he wants to know */
-    case BACKBONE_TX_DROPPED:
     case BACKBONE_MESSAGE:
     case BACKBONE_PEER_INFO:
     case BACKBONE_DENIED:

@@ -535,6 +535,29 @@ static void nodes_behind_relays_are_bounded(void **state)
     relay_far_destroy(bed.far);
 }
 
+/* Users have a row for each node, near or far. */
+static void nodes_near_and_far_together_are_bounded(void **state)
+{
+    struct bed bed;
+    struct relay_route one = { .hops = 1, .state = RELAY_ROUTE_UP, .weight = 5 };
+    uint8_t bytes[RELAY_ROUTE_BYTES];
+
+    (void)state;
+    open_bed(&bed);
+    for (uint64_t i = 0; i < 1024 - 2; i++)
+        engine(&bed, BACKBONE_PEER_UP, 10000 + i, 0);
+    for (uint32_t i = 1; i <= 100; i++) {
+        one.session = 1000 + i;
+        one.number = i;
+        (void)relay_route_encode(&one, bytes);
+        relayed(&bed, RELAY_A, &(struct relay_message){ .kind = RELAY_ROUTES, .count = 1, .id = 5 },
+                bytes, sizeof(bytes));
+    }
+    assert_int_equal(relay_far_counters(bed.far)->sessions_now, RELAY_NODES_MAX - 1024);
+    assert_int_equal(relay_far_counters(bed.far)->full, 100 - (RELAY_NODES_MAX - 1024));
+    relay_far_destroy(bed.far);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -556,6 +579,7 @@ int main(void)
         cmocka_unit_test(more_relays_than_there_are_places_are_counted),
         cmocka_unit_test(byte_1_is_below_16_for_ever),
         cmocka_unit_test(nodes_behind_relays_are_bounded),
+        cmocka_unit_test(nodes_near_and_far_together_are_bounded),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1231,6 +1231,32 @@ static void open_private(struct chain *chain)
     from_sinks(chain);
 }
 
+static void dropped(struct chain *chain, uint64_t session)
+{
+    const struct backbone_event event = {
+        .type = BACKBONE_TX_DROPPED, .session = session, .dst_port = 1, .count = 1
+    };
+
+    assert_int_equal(rrmp_source_input(chain->source, chain->now_ns, &event, 1), 1);
+    settle(chain);
+}
+
+/* Nothing may follow it that would show the hole. */
+static void a_private_stream_of_which_something_was_dropped_ends(void **state)
+{
+    struct chain *chain = *state;
+
+    open_private(chain);
+    settle(chain);
+    publish(chain, RRMP_UPDATE, "one");
+    chain->from_source.count = 0;
+    dropped(chain, 11);
+    assert_string_equal(chain->log[0], "I=");
+    dropped(chain, 10);
+    pass(chain, 50 * MS);
+    assert_string_equal(chain->log[0], "I=X");
+}
+
 /* The service goes down, and says so before the image, which left first, arrives by unicast. */
 static void overtake_image(struct chain *chain)
 {
@@ -2161,6 +2187,7 @@ int main(void)
         TEST(a_full_ring_refuses_updates_and_loses_none),
         TEST(a_private_stream_is_seen_by_its_owner_and_ends_with_its_instance),
         TEST(a_private_stream_that_is_nobodys_is_closed),
+        TEST(a_private_stream_of_which_something_was_dropped_ends),
         TEST(a_private_stream_whose_service_went_down_before_its_image_ends),
         TEST(a_private_stream_whose_service_went_down_before_a_further_image_ends),
         TEST(an_item_that_takes_anothers_image_still_registers_its_interest),
