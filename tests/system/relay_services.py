@@ -30,7 +30,7 @@ def chain(hosts):
     wants(first, 1)
     wants(second, 1)
     for host in (first, second):
-        print(f"{host.name} is sent {share_that_comes(host, 600):.2f} of the packets", flush=True)
+        print(f"{host.name} is sent {share_that_comes(host, 100):.2f} of the packets", flush=True)
     is_whole(consumer(first, "gw1", "IDNS", "2"))
     assert counters(first)["topicsWanted"] == 2, counters(first)
     for client in clients:
