@@ -406,7 +406,8 @@ static void refused(struct forward *f, struct side *side, const struct relay_mes
         break;
     case RELAY_DROPPED:
     case RELAY_RESET:
-        origin_owe(origin_find(from, message->target), message->origin, message->hops);
+        origin_owe(origin_find(from, message->target), message->origin,
+                   (uint8_t)(message->hops - 1)); /* with ours */
         break;
     case RELAY_STREAM:
         refused_stream(f, side, origin_of_number(side, message->number), message);
