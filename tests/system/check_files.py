@@ -143,7 +143,7 @@ def daemons_say_it(folder, words):
         ("p2ps", "*p2ps*tlsCertFile : {folder}/gone.pem", 2, r"tls: tlsCertFile \(.*:{line}\): .*/gone.pem: No such file"),
         ("p2ps", "*p2ps*tlsKeyFile : {folder}/open.pem", 2, r"tls: tlsKeyFile \(.*:{line}\): .*every user can read this key"),
         ("p2ps", "*p2ps*accessFile : {folder}/shared", None, r"accessFile .*/shared: every user can write it; chmod o-rwx"),
-        ("rrcpd", "*rrcp*authKeyFile : {folder}/openkeys", None, r"authKeyFile: .*others can read"),
+        ("rrcpd", "*rrcp*authKeyFile : {folder}/openkeys", None, r"authKeyFile \(.*:{line}\): .*others can read"),
         ("p2ps", "*p2ps*tlsKeyFile : {folder}/cert.pem", 2, r"tls: tlsKeyFile \(.*:{line}\): .*expected a private key"),
         ("src_dist", "*src_dist.service.A*fieldFilter : hold 5", 2,
          r"fieldFilter of service A: expected keep FIELD"),

@@ -362,8 +362,11 @@ def treatment(command):
 
 
 def names_of_tests():
+    """Of this build, and what asan and debug have beside: the replays of fuzzers."""
+    replays = {name[:-2] + "_replay" for name in os.listdir(os.path.join(SOURCE, "tests", "fuzz"))
+               if name.startswith("fuzz_") and name.endswith(".c")}
     said = subprocess.run(["ctest", "--test-dir", BUILD, "-N"], capture_output=True, text=True, check=True, timeout=WAIT_S)
-    return set(re.findall(r"^ +Test +#\d+: (\S+)", said.stdout, re.M))
+    return replays | set(re.findall(r"^ +Test +#\d+: (\S+)", said.stdout, re.M))
 
 
 def collect():
