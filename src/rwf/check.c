@@ -192,7 +192,7 @@ static int check_msg(struct rwf_bytes bytes, const struct rwf_check *check,
 /* Containers of containers, by their type less that of a field list. */
 static int (*const nesting[])(struct rwf_bytes bytes, const struct rwf_check *check,
                               const struct rwf_sets *sets, unsigned depth) = {
-    [RWF_TYPE_FIELD_LIST - RWF_TYPE_FIELD_LIST] = check_field_list,
+    [0] = check_field_list,
     [RWF_TYPE_ELEMENT_LIST - RWF_TYPE_FIELD_LIST] = check_element_list,
     [RWF_TYPE_FILTER_LIST - RWF_TYPE_FIELD_LIST] = check_filter_list,
     [RWF_TYPE_VECTOR - RWF_TYPE_FIELD_LIST] = check_vector,
