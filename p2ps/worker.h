@@ -52,7 +52,7 @@ struct p2ps_worker_config {
     enum net_identity user_from; /* tlsUserFrom */
 };
 
-/* What the configuration says of a user; the name as in a path of it. */
+/* The configuration's line about a user; the name is spelt as in a path of it. */
 struct p2ps_user_line {
     char name[256];
     uint64_t items;

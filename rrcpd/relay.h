@@ -18,7 +18,7 @@ int relay_read(const struct md_conf *conf, const struct attach_settings *own, ch
                size_t why_size, struct relay **out);
 const struct attach_settings *relay_settings(const struct relay *relay); /* of the other network */
 
-/* What may wait between the two. */
+/* The most bytes that may wait between the two networks. */
 uint64_t relay_queue_bytes(const struct attach_settings *own, const struct attach_settings *other);
 
 /* Opens both networks; `first` is the configuration of this one. */

@@ -101,7 +101,7 @@ FOR_TESTS = {
 UNCALLED = {}
 
 # Comments that begin with What, Who, Said or Told: at most this many may be left. Lower it.
-COMMENTS_WITHOUT_SUBJECT = 2
+COMMENTS_WITHOUT_SUBJECT = 0
 
 # Names in comments and documents of files that do not exist, in folders that are being rebuilt.
 ABSENT = set()

@@ -155,8 +155,8 @@ static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint
         origin_owe(origin_find(other_side(f, side), to), missed, 0);
 }
 
-/* Nobody over there takes a message of a node that is not carried, nor one that has just come and
- * has not heard that it is. Its sender is told as soon as it may ask again. */
+/* The other network takes no message of a node that is not carried, nor of one that has just come
+ * and has not heard that it is. The sender is told as soon as it may ask again. */
 static void take_unicast(struct forward *f, struct side *from, const struct relay_event *in)
 {
     struct side *side = other_side(f, from);

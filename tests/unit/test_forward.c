@@ -467,7 +467,7 @@ static void the_relay_with_the_worse_right_stands_by_and_takes_over(void **state
     forward_destroy(bed.f);
 }
 
-/* What waits in another relay's queue brings a node that is dead, and old data of it. */
+/* Another relay's queue brings a node that is dead, and old data of it. */
 static void nobody_is_carried_back_to_where_it_was_heard_directly(void **state)
 {
     struct bed bed;

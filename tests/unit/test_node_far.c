@@ -433,7 +433,7 @@ static void a_full_engine_is_said_and_nothing_is_dropped(void **state)
     close_bed(&bed);
 }
 
-/* What is sent to it is the engine's again, which counts it. */
+/* A message to it is the engine's again, which counts it. */
 static void one_whose_relay_is_gone_is_far_no_more(void **state)
 {
     struct bed bed;

@@ -10,7 +10,7 @@
 
 #define TOLD_SERVICES 4096
 
-/* What a test wants to hear; each says what the front's message() is to return. */
+/* The calls that a test wants to hear; each says what message() of the front is to return. */
 struct told {
     int (*status)(void *self, const struct omm_status *status);
     int (*ack)(void *self, const struct omm_ack *ack);

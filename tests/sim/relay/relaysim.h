@@ -28,7 +28,7 @@ struct place {
     bool is_up;
 };
 
-/* What a node knows of another session, and has got of it. */
+/* A node's knowledge of another session, and the messages that came of it. */
 struct view {
     bool is_up;
     uint64_t last;    /* counter of its last tick */

@@ -261,7 +261,7 @@ static void message(struct world *w, struct node *node, const struct backbone_ev
     }
 }
 
-/* What comes next of its stream need not follow what came last. */
+/* The next message of its stream need not follow the last one. */
 static void begin_anew(struct view *view)
 {
     view->answers = view->images = view->imaged = 0;
