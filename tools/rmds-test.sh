@@ -329,7 +329,7 @@ judge_by_clang() {
         return 1
     }
     product_sources >"$RMDS_TMP/product"
-    python3 "$root/tests/clang_warnings.py" "$root/build-fuzz" "$RMDS_TMP/product"
+    python3 "$root/tests/clang_judges.py" "$root/build-fuzz" warnings "$RMDS_TMP/product"
 }
 
 stage_clang() {
@@ -342,17 +342,11 @@ product_sources() {
     (cd "$root" && sources | grep -E '^(src|srcdist|p2ps|rrcpd|tools)/.*\.c$')
 }
 
+# clang must understand the options: the database of the fuzz build, which clang made.
 judge_by_clang_tidy() {
-    local files changed
-    files=$(product_sources)
-    changed=$(cd "$root" && changed_sources)
-    # clang must understand the options: the database of the fuzz build, which clang made.
-    (cd "$root" && {
-        printf '%s\n' $files |
-            xargs -P "$(nproc)" -n 8 clang-tidy --quiet -p build-fuzz "--checks=-clang-analyzer-*" &&
-            printf '%s\n' $changed |
-            xargs -r -P "$(nproc)" -n 4 clang-tidy --quiet -p build-fuzz
-    }) 2>/dev/null
+    product_sources >"$RMDS_TMP/product"
+    changed_sources >"$RMDS_TMP/changed"
+    python3 "$root/tests/clang_judges.py" "$root/build-fuzz" tidy "$RMDS_TMP/product" "$RMDS_TMP/changed"
 }
 
 stage_clang_tidy() {
