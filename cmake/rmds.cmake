@@ -43,7 +43,7 @@ set(RMDS_ZEROED conf daemon httpd status)
 check_c_compiler_flag(-ftrivial-auto-var-init=zero has_ftrivial_auto_var_init)
 # No tick passes through these, of entitle only one that changes who may see an item: they are compiled once, not again for
 # each program that is optimised at link time.
-set(RMDS_NEVER_TICKS audit conf daemon entitle httpd jwt livepage omm p2ps_authority p2ps_parties status)
+set(RMDS_NEVER_TICKS audit conf daemon entitle httpd jwt livepage omm p2ps_authority p2ps_parties recording stats status)
 # Checked copies need an optimiser; a sanitizer has its own.
 if(NOT CMAKE_BUILD_TYPE STREQUAL "Debug" AND NOT RMDS_SANITIZE AND NOT RMDS_FUZZ)
   target_compile_options(rmds_flags INTERFACE -U_FORTIFY_SOURCE -D_FORTIFY_SOURCE=3)
@@ -129,11 +129,19 @@ function(rmds_module name)
   if(has_ftrivial_auto_var_init AND name IN_LIST RMDS_ZEROED)
     target_compile_options(${name} PRIVATE -ftrivial-auto-var-init=zero)
   endif()
-  if(name IN_LIST RMDS_NEVER_TICKS)
+  if(name IN_LIST RMDS_NEVER_TICKS OR CMAKE_CURRENT_SOURCE_DIR MATCHES "^${PROJECT_SOURCE_DIR}/tests/")
     set_target_properties(${name} PROPERTIES INTERPROCEDURAL_OPTIMIZATION OFF)
   endif()
   set_target_properties(${name} PROPERTIES POSITION_INDEPENDENT_CODE ON
     OUTPUT_NAME rmds_${name} ARCHIVE_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
+endfunction()
+
+# rmds_no_tick(source...): of the module or program above it those files that no tick passes through. They are compiled
+# once, too.
+function(rmds_no_tick)
+  if(RMDS_LTO AND CMAKE_C_COMPILER_ID STREQUAL "GNU")
+    set_property(SOURCE ${ARGN} APPEND PROPERTY COMPILE_OPTIONS -fno-lto)
+  endif()
 endfunction()
 
 # rmds_headers(NAME): a layer of headers only.
@@ -177,6 +185,14 @@ endfunction()
 # cores by it and runs more tests at once than there are cores; without it a test is taken for one that only waits.
 function(rmds_test_takes tenths)
   set_tests_properties(${ARGN} PROPERTIES RESOURCE_GROUPS "cores:${tenths}")
+endfunction()
+
+# rmds_asan_in_long(NAME...): what a sanitizer would see in these tests of this folder it sees in others, which have the same
+# code with less around it: under ASan and UBSan they run with --long alone.
+function(rmds_asan_in_long)
+  foreach(name ${ARGN})
+    set_property(TEST ${name} APPEND PROPERTY LABELS asan-long)
+  endforeach()
 endfunction()
 
 # rmds_simulators(): of what a simulator does under ASan a third would be watching the stacks of functions that have
