@@ -10,6 +10,7 @@
 #   (none)   release and asan        threads  also under ThreadSanitizer
 #   long     only with --long        interop  not repeated under asan
 #   noasan   not under asan (it measures, or its subject is a script or a text)
+#   asan-long  under asan only with --long (others have the same code under asan)
 # rmds_test_takes of cmake/rmds.cmake says how much of a core it uses: many only wait.
 # Exit status 77 of a test is a skip; the last line it printed is the reason.
 # A system test that fails is run once more, alone, unless a sanitizer or MD_ASSERT found something: see CONTRIBUTING.md.
@@ -389,7 +390,7 @@ verb_test() {
         *) pattern=$argument ;;
         esac
     done
-    local long_label='long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
+    local long_label='long|asan-long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
     [ -n "$long" ] && long_label='' ctest_labels=()
     install_hook "$root"
     setup_for run unit clang test || return 1
