@@ -11,6 +11,7 @@ import os
 import random
 import re
 import statistics
+import subprocess
 import sys
 import threading
 import time
@@ -18,7 +19,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import faults  # noqa: E402
-from world import BIN, Process, World, enter_namespaces, now, skip  # noqa: E402
+from world import BIN, ROOT, Process, World, enter_namespaces, now, skip  # noqa: E402
 
 GIVE_UP_S = 90.0
 JOIN_S = 10.0
@@ -263,7 +264,13 @@ class Run:
         print(f"{self.passed} passed, {len(self.failures)} failed")
 
 
-def main():
+def build_ema():
+    build = os.path.join(ROOT, "tests", "interop", "build.sh")
+    if subprocess.run([build, os.path.dirname(BIN)], check=False).returncode:
+        skip("the EMA consumer cannot be built here")
+
+
+def parse():
     parser = argparse.ArgumentParser(prog="tools/rmds chaos", description=__doc__.split("\n\n")[1])
     parser.add_argument("--seed", type=int, default=int.from_bytes(os.urandom(3), "big"),
                         metavar="N",
@@ -276,6 +283,10 @@ def main():
                         help="no faults: does memory grow?")
     parser.add_argument("--only", type=lambda t: t.split(","), metavar="KIND,...",
                         help="kinds, such as kill,link")
+    parser.add_argument("--mesh", action="store_true",
+                        help="the backbone as a mesh, on links without multicast")
+    parser.add_argument("--ema", action="store_true",
+                        help="an EMA consumer beside ours (tools/rmds setup --test)")
     parser.add_argument("--give-up", type=int, default=20, metavar="N",
                         help="end after so many failures")
     parser.add_argument("--worst", type=float, default=WORST_S, metavar="SECONDS",
@@ -283,9 +294,15 @@ def main():
     parser.add_argument("--keep", action="store_true", help="keep the logs")
     parser.add_argument("--verbose", action="store_true",
                         help="show what the daemons log of each fault")
-    options = parser.parse_args()
+    return parser.parse_args()
+
+
+def main():
+    options = parse()
     if os.environ.get("RMDS_PARSE_ONLY"):
-        return
+        return 0
+    if options.ema:  # here, since Maven may need the network
+        build_ema()
     enter_namespaces()
     for program in ("rrcpd", "src_dist", "p2ps", "sink_driven_src"):
         if not os.access(os.path.join(BIN, program), os.X_OK):
@@ -295,6 +312,7 @@ def main():
           flush=True)
     Process.stop_s = options.worst / 2
     world = World(options.seed, options.items, options.rate)
+    world.is_mesh, world.has_ema = options.mesh, options.ema
     run = Run(world, options)
     try:
         world.build()

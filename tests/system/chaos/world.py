@@ -231,7 +231,21 @@ class Watcher(Process):
         return code
 
 
+class EmaWatcher(Watcher):
+    """ChaosWatch of tests/interop: an EMA consumer that speaks as chaos_watch does."""
+
+    def __init__(self, world, host, name, hosts):
+        super().__init__(world, host, name, hosts)
+        found = os.path.join(os.path.dirname(BIN), "interop")
+        self.words[2:] = [
+            "java", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-XX:-UsePerfData", "-cp",
+            f"{found}/classes:{found}/lib/*", "org.openrmds.interop.ChaosWatch", ",".join(hosts),
+            SERVICE, world.items, os.path.join(world.dir, f"{name}.xml")]
+
+
 class World:
+    is_mesh = has_ema = False
+
     def __init__(self, seed, items=200, rate=4000, hosts=HOSTS):
         self.seed, self.rate, self.hosts, self.processes = seed, rate, hosts, []
         self.dir = tempfile.mkdtemp(prefix="chaos.")
@@ -253,17 +267,26 @@ class World:
             run("ip", "link", "add", f"v{host}", "type", "veth", "peer", "name", "eth0", "netns", host)
             run("ip", "link", "set", f"v{host}", "master", "br0", "up")
             for words in (["link", "set", "lo", "up"], ["addr", "add", f"{address(host)}/24", "dev", "eth0"],
-                          ["link", "set", "eth0", "up"], ["route", "add", "224.0.0.0/4", "dev", "eth0"]):
+                          ["link", "set", "eth0", "up"],
+                          ["link", "set", "eth0", "multicast", "off"] if self.is_mesh else
+                          ["route", "add", "224.0.0.0/4", "dev", "eth0"]):
                 run("ip", "-n", host, *words)
 
     def config(self, host):
         return os.path.join(self.dir, host, "rmds.cnf")
 
+    def backbone(self):
+        """The lines about it; in a mesh two nodes are named, and all learn of each other from them."""
+        if not self.is_mesh:
+            return ["*rrcp*authKeyFile : none"]
+        return ["*rrcp*transport : mesh", f"*rrcp*peers : {address('s1')}, {address('d1')}",
+                "*rrcp*peerAddresses : 10.77.0.0/24", f"*rrcp*authKeyFile : {self.dir}/keys"]
+
     def write_config(self, host, *more):
         folder = os.path.join(self.dir, host)
         other = {"s1": "pa pb", "s2": "pb pa"}.get(host, "pa pb").split()
         lines = [
-            f"*runDir : {folder}/run", "*rrcp*interface : eth0", "*rrcp*authKeyFile : none",
+            f"*runDir : {folder}/run", "*rrcp*interface : eth0", *self.backbone(),
             f"*rrcp*faultSeed : {self.seed * 8 + HOSTS.index(host) + 1}", f"*rrcp*rrcpdInstance : {host[1:]}",
             # Silence is known after three seconds, so that a run has time for many silences.
             f"*pingTimeout : {PING_S}", f"*minPingTimeout : {PING_S}", "*pingInterval : 1",
@@ -292,6 +315,8 @@ class World:
 
     def build(self):
         self.network()
+        if self.is_mesh:
+            run(os.path.join(BIN, "rrcpd"), "--make-key", os.path.join(self.dir, "keys"))
         self.folders()
         self.write_items()
         self.providers = {h: Provider(self, h) for h in ("pa", "pb")}
@@ -310,6 +335,8 @@ class World:
             Watcher(self, "c", "w2", [far[1], far[2]], "-churn", "5", "-seed", str(self.seed)),
             Watcher(self, "c", "w3", [near[2], near[1]]),
             Watcher(self, "c", "w4", [far[2], far[1]], "-groups")]
+        if self.has_ema:
+            self.watchers.append(EmaWatcher(self, "c", "ema", [far[1], far[2]]))
 
     def up(self):
         for group in (self.providers, self.proxies, self.daemons):
