@@ -54,7 +54,7 @@ def names_of(system):
 
 
 def check_mixture(system, done, folder):
-    """Who has been restarted runs from `folder`, and nobody drops what the others send."""
+    """All in `done` run from `folder`, and nobody drops what the others send."""
     for program in system.load()["programs"]:
         runs = os.path.dirname(os.readlink(f"/proc/{program['pid']}/exe"))
         is_there = os.path.samefile(runs, folder)
