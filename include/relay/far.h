@@ -59,12 +59,6 @@ struct relay_far_counters {
 int relay_far_create(uint64_t session, bool is_relay, struct relay_far **out);
 void relay_far_destroy(struct relay_far *far); /* NULL is allowed */
 
-/* True: messages of users need not go in, they would come out as they are. */
-static inline bool relay_far_is_plain(const struct backbone_event *event)
-{
-    return event->type == BACKBONE_MESSAGE && event->src_port != RELAY_PORT;
-}
-
 bool relay_far_take(struct relay_far *far, const struct backbone_event *in,
                     struct relay_event *out);
 

@@ -43,6 +43,7 @@ struct rrcp;
 #define RRCP_KEY_MAX           4
 #define RRCP_USER_MAX          64
 #define RRCP_TOPIC_USER_DOWN   0xfffffffeu /* reserved: only the engine sends to it */
+#define RRCP_PORT_RESERVED     65535u      /* of no user: relays send from it (relay/wire.h) */
 #define RRCP_BUFFER_NONE       UINT32_MAX
 #define RRCP_MESH_SEEDS_MAX    64
 #define RRCP_MESH_PEERS_MAX    64
@@ -381,6 +382,9 @@ bool rrcp_is_stopped(const struct rrcp *r);
  * call of any rrcp_ function. 0: no more events.
  */
 int rrcp_event(struct rrcp *r, struct backbone_event out[], int max);
+
+/* True: the last rrcp_event() gave nothing but messages of users, none of RRCP_PORT_RESERVED. */
+bool rrcp_events_are_plain(const struct rrcp *r);
 
 /* ---- statistics ----------------------------------------------------------------------------- */
 

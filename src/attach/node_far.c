@@ -7,6 +7,8 @@
 
 #include "base/err.h"
 
+_Static_assert(RELAY_PORT == RRCP_PORT_RESERVED, "the engine looks out for messages of relays");
+
 int node_far_open(struct node_far *f, const struct rrcp *engine, uint32_t message_max)
 {
     f->message_max = message_max;
@@ -19,14 +21,6 @@ void node_far_close(struct node_far *f)
     free(f->message);
     f->far = NULL;
     f->message = NULL;
-}
-
-static bool are_plain(const struct backbone_event events[], int count)
-{
-    for (int i = 0; i < count; i++)
-        if (!relay_far_is_plain(&events[i]))
-            return false;
-    return true;
 }
 
 /* Its name is the table's, which may change with the next event. */
@@ -54,25 +48,31 @@ static int take_raw(struct node_far *f, struct backbone_event out[], int max)
     return made;
 }
 
-/* Batches of nothing but messages of users, and that is nearly all, stay where the engine put
- * them. Of a batch that was for relays alone nothing comes: the next one follows. */
+/*
+ * Batches of nothing but messages of users, and that is nearly all, stay where the engine put them:
+ * the engine knows which these are. Of a batch that was for relays alone nothing comes: the next
+ * one follows.
+ */
 int node_far_event(struct node_far *f, struct rrcp *engine, struct backbone_event out[], int max)
 {
     int made = 0;
 
     while (made == 0) {
-        if (f->next == f->count && !f->has_more)
-            f->has_more = relay_far_has_more(f->far);
-        if (f->next == f->count && !f->has_more) {
+        if (!f->is_busy) {
             int count = rrcp_event(engine, out, max < NODE_RAW_MAX ? max : NODE_RAW_MAX);
 
-            if (are_plain(out, count))
+            if (__builtin_expect(rrcp_events_are_plain(engine), 1))
                 return count;
             memcpy(f->raw, out, (size_t)count * sizeof(out[0]));
             f->next = 0;
             f->count = count;
+            f->is_busy = true;
+        } else if (f->next == f->count && !f->has_more) {
+            f->has_more = relay_far_has_more(f->far);
+            f->is_busy = f->has_more;
         }
-        made = take_raw(f, out, max);
+        if (f->is_busy)
+            made = take_raw(f, out, max);
     }
     return made;
 }
@@ -94,11 +94,12 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
                     const struct rrcp_msg *msg)
 {
     struct relay_far_place place;
-    uint64_t self = rrcp_session(engine);
     bool is_unicast = msg->flags & RRCP_MSG_UNICAST;
 
-    if (msg->session == 0 || msg->session == self ||
-        !relay_far_find(f->far, msg->session, &place) || place.is_native)
+    if (msg->session == 0 || relay_far_counters(f->far)->sessions_now == 0)
+        return rrcp_submit(engine, now_ns, port, msg);
+    uint64_t self = rrcp_session(engine);
+    if (msg->session == self || !relay_far_find(f->far, msg->session, &place) || place.is_native)
         return rrcp_submit(engine, now_ns, port, msg);
 
     size_t length = msg->length + (size_t)RELAY_TO_BYTES;
@@ -113,6 +114,7 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
 
     if (!bytes) {
         relay_far_too_long(f->far, msg->session, (uint16_t)port);
+        f->is_busy = true;
         return MD_OK;
     }
     (void)relay_encode(&head, bytes);
@@ -126,7 +128,9 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
         through.session =
             0; /* the relay that carries us hears the whole stream; others pass it by */
     int err = rrcp_submit(engine, now_ns, RELAY_PORT, &through);
-    if (rrcp_counters(engine)->unicast_dropped != dropped)
+    if (rrcp_counters(engine)->unicast_dropped != dropped) {
         relay_far_dropped(f->far, msg->session, (uint16_t)port);
+        f->is_busy = true;
+    }
     return err;
 }

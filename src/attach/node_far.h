@@ -6,7 +6,7 @@
 #include "relay/far.h"
 #include "rrcp/rrcp.h"
 
-enum { NODE_RAW_MAX = 256 };
+enum { NODE_RAW_MAX = 512 };
 
 struct node_far {
     struct relay_far *far;
@@ -14,6 +14,7 @@ struct node_far {
     struct backbone_event raw[NODE_RAW_MAX];
     int next, count;
     bool has_more;    /* of the one that went in last */
+    bool is_busy;     /* there is something to look at besides the engine */
     uint8_t *message; /* one for a node behind a relay, with its head */
     size_t size;
     uint32_t message_max;

@@ -17,8 +17,9 @@ static struct rrcp_assembly *assembly_of(struct rrcp *r, const struct rrcp_item 
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-static void fill_message(const struct rrcp_item *item, const struct packet_chunk *chunk,
-                         const uint8_t *bytes, uint32_t length, struct backbone_event *out)
+static void fill_message(struct rrcp *r, const struct rrcp_item *item,
+                         const struct packet_chunk *chunk, const uint8_t *bytes, uint32_t length,
+                         struct backbone_event *out)
 {
     out->type = BACKBONE_MESSAGE;
     out->flags = (uint8_t)((item->stream == STREAM_UNICAST ? BACKBONE_FLAG_UNICAST : 0) |
@@ -34,7 +35,10 @@ static void fill_message(const struct rrcp_item *item, const struct packet_chunk
     out->rx_ns = item->time_ns;
     out->count = 0;
     out->reason = 0;
-    if (__builtin_expect(chunk->topic == RRCP_TOPIC_USER_DOWN, 0)) {
+    if (__builtin_expect(r->walk_is_odd, 0)) {
+        r->are_odd = true;
+        if (chunk->topic != RRCP_TOPIC_USER_DOWN)
+            return;
         out->type = BACKBONE_USER_DOWN;
         out->reason = length > 0 ? bytes[0] : 0;
         out->bytes = NULL;
@@ -42,16 +46,24 @@ static void fill_message(const struct rrcp_item *item, const struct packet_chunk
     }
 }
 
-/* A peer's interest is for the engine, in its place among their messages. */
-static bool is_interest(const struct rrcp_item *item, const struct packet_chunk *chunk)
+/* Not a user's message for users. Messages with the same header share the answer. */
+static bool is_odd(const struct packet_chunk *chunk)
 {
-    return __builtin_expect(chunk->topic == RRCP_TOPIC_USER_DOWN, 0) && chunk->source_port == 0 &&
-           item->stream == STREAM_UNICAST && item->peer != PEER_SELF;
+    return chunk->topic == RRCP_TOPIC_USER_DOWN || chunk->source_port == RRCP_PORT_RESERVED;
+}
+
+/* A peer's interest is for the engine, in its place among their messages. */
+static bool is_interest(const struct rrcp *r, const struct rrcp_item *item,
+                        const struct packet_chunk *chunk)
+{
+    return __builtin_expect(r->walk_is_odd, 0) && chunk->topic == RRCP_TOPIC_USER_DOWN &&
+           chunk->source_port == 0 && item->stream == STREAM_UNICAST && item->peer != PEER_SELF;
 }
 
 /* No memory for a message of several packets: the user gets a gap instead. */
 static void fill_refused(struct rrcp *r, const struct rrcp_item *item, struct backbone_event *out)
 {
+    r->are_odd = true;
     r->counters.assembly_refused++;
     r->counters.packets_lost[BACKBONE_GAP_POOL]++;
     if (item->stream == STREAM_UNICAST && item->peer != PEER_SELF)
@@ -97,11 +109,11 @@ static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
         fill_refused(r, item, out);
         return true;
     }
-    if (is_interest(item, chunk)) {
+    if (is_interest(r, item, chunk)) {
         rrcp_interest_input(r, r->peers[item->peer], a->bytes, a->total);
         return false;
     }
-    fill_message(item, chunk, a->bytes, a->total, out);
+    fill_message(r, item, chunk, a->bytes, a->total, out);
     return true;
 }
 
@@ -119,13 +131,15 @@ static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct back
         r->walk_pos = item->stream == STREAM_UNICAST ? PACKET_UDATA_BYTES : PACKET_DATA_BYTES;
     while (r->walk_pos < item->length && n < max && !*is_lent) {
         rrcp_chunk_next(item->bytes, &r->walk_pos, chunk);
+        if (!(chunk->flags & CHUNK_SAME))
+            r->walk_is_odd = is_odd(chunk);
         if ((chunk->flags & CHUNK_DIRECTED) && chunk->session != r->session)
             continue;
         if ((chunk->flags & (CHUNK_BEGIN | CHUNK_END)) == (CHUNK_BEGIN | CHUNK_END)) {
-            if (is_interest(item, chunk))
+            if (is_interest(r, item, chunk))
                 rrcp_interest_input(r, r->peers[item->peer], chunk->bytes, chunk->length);
             else
-                fill_message(item, chunk, chunk->bytes, chunk->length, &out[n++]);
+                fill_message(r, item, chunk, chunk->bytes, chunk->length, &out[n++]);
         } else if (take_piece(r, item, chunk, &out[n])) {
             n++;
             *is_lent = true;
@@ -205,6 +219,7 @@ static int take_others(struct rrcp *r, struct backbone_event out[], int max)
         if (item->kind == ITEM_PACKET)
             break;
         fill_event(r, item, &out[n++]);
+        r->are_odd = true;
         r->item_head++;
         if (item->kind == BACKBONE_PEER_DOWN) {
             r->release_peer = r->peers[item->peer];
@@ -219,6 +234,7 @@ int rrcp_event(struct rrcp *r, struct backbone_event out[], int max)
     int n = 0;
 
     rrcp_unicast_self(r);
+    r->are_odd = false;
     while (n == 0) {
         release(r);
         if (r->item_head == r->item_tail)
@@ -228,4 +244,9 @@ int rrcp_event(struct rrcp *r, struct backbone_event out[], int max)
             n = take_packets(r, out, max);
     }
     return n;
+}
+
+bool rrcp_events_are_plain(const struct rrcp *r)
+{
+    return !r->are_odd;
 }

@@ -12,7 +12,7 @@
 #include "node_far.h"
 
 enum { SELF = 1, NEAR_NODE = 5, FAR_NODE = 7, OTHER_NODE = 8, RELAY = 100 };
-enum { BATCHES = 4, EVENTS = 300, ROOM = 256, MESSAGE_MAX = 200 };
+enum { BATCHES = 4, EVENTS = 600, ROOM = 256, MESSAGE_MAX = 200 };
 
 /* ---- the engine ----------------------------------------------------------------------------- */
 
@@ -22,6 +22,7 @@ struct rrcp {
     struct backbone_event batches[BATCHES][EVENTS];
     int counts[BATCHES];
     int batch_count, next, asked;
+    bool are_plain;
     uint8_t storage[16][ROOM];
     int stored;
     struct rrcp_msg msg;
@@ -45,13 +46,21 @@ const struct rrcp_counters *rrcp_counters(const struct rrcp *r)
 int rrcp_event(struct rrcp *r, struct backbone_event out[], int max)
 {
     r->asked++;
+    r->are_plain = true;
     if (r->next == r->batch_count)
         return 0;
     int count = r->counts[r->next];
 
     assert_true(count <= max);
     memcpy(out, r->batches[r->next++], (size_t)count * sizeof(out[0]));
+    for (int i = 0; i < count; i++)
+        r->are_plain &= out[i].type == BACKBONE_MESSAGE && out[i].src_port != RELAY_PORT;
     return count;
+}
+
+bool rrcp_events_are_plain(const struct rrcp *r)
+{
+    return r->are_plain;
 }
 
 int rrcp_submit(struct rrcp *r, uint64_t now_ns, int port, const struct rrcp_msg *msg)

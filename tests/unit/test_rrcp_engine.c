@@ -74,12 +74,23 @@ static void node_start(struct net *net, int node, uint64_t session)
     net->port[node] = rrcp_user_add(net->r[node], &user);
 }
 
+/* In every test, of every batch. */
+static void check_plain(const struct rrcp *r, const struct backbone_event events[], int count)
+{
+    bool are_plain = true;
+
+    for (int i = 0; i < count; i++)
+        are_plain &= events[i].type == BACKBONE_MESSAGE && events[i].src_port != RRCP_PORT_RESERVED;
+    assert_int_equal(rrcp_events_are_plain(r), are_plain);
+}
+
 static void drain(struct net *net, int node)
 {
     struct backbone_event out[16];
     int n;
 
-    while ((n = rrcp_event(net->r[node], out, 16)) > 0)
+    while ((n = rrcp_event(net->r[node], out, 16)) > 0) {
+        check_plain(net->r[node], out, n);
         for (int i = 0; i < n && net->count < 4096; i++, net->count++) {
             net->events[net->count] = out[i];
             net->owners[net->count] = node;
@@ -88,6 +99,8 @@ static void drain(struct net *net, int node)
                 memcpy(net->text[net->count], out[i].bytes,
                        out[i].length < 31 ? out[i].length : 31);
         }
+    }
+    check_plain(net->r[node], out, 0);
 }
 
 static void deliver(struct net *net, int from, const struct rrcp_packet *p, int to)
@@ -514,6 +527,32 @@ static void other_local_users_hear_a_message_in_the_order_of_the_network(void **
     run(net, MS);
     assert_int_equal(count(net, 0, BACKBONE_MESSAGE), 2);
     assert_true(find(net, 0, BACKBONE_MESSAGE, "second") > find(net, 0, BACKBONE_MESSAGE, "first"));
+    net_free(net);
+}
+
+/* check_plain() compares what the engine says of each batch with its events. */
+static void messages_of_the_reserved_port_are_marked_among_those_of_users(void **state)
+{
+    static const int ports[] = { 0, 1, 0, 0, 1, 1, 0 };
+    struct net *net = net_make();
+    char text[2000] = "x";
+
+    (void)state;
+    net_start(net);
+    for (int round = 0; round < 4; round++) {
+        for (size_t i = 0; i < sizeof(ports) / sizeof(ports[0]); i++) {
+            struct rrcp_msg msg = { .bytes = (const uint8_t *)text,
+                                    .length = round == 1 ? sizeof(text) : 8,
+                                    .topic = round < 3 ? 1 : (uint32_t)i,
+                                    .session = round == 2 ? rrcp_session(net->r[1]) : 0,
+                                    .flags = round == 2 ? RRCP_MSG_UNICAST : 0 };
+            int port = ports[i] ? (int)RRCP_PORT_RESERVED : net->port[0];
+
+            assert_int_equal(rrcp_submit(net->r[0], net->now, port, &msg), MD_OK);
+        }
+        run(net, 10 * MS);
+    }
+    assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 28);
     net_free(net);
 }
 
@@ -1177,6 +1216,7 @@ int main(void)
         cmocka_unit_test(the_death_of_a_user_follows_its_last_message_everywhere),
         cmocka_unit_test(a_port_is_given_once_and_users_are_counted),
         cmocka_unit_test(other_local_users_hear_a_message_in_the_order_of_the_network),
+        cmocka_unit_test(messages_of_the_reserved_port_are_marked_among_those_of_users),
         cmocka_unit_test(a_directed_message_reaches_one_node_by_either_way),
         cmocka_unit_test(an_acknowledgement_that_waited_does_not_lengthen_the_round_trip),
         cmocka_unit_test(what_waits_for_its_acknowledgement_is_not_sent_again),
