@@ -167,7 +167,8 @@ struct rrcp_config {
     /* Unicast stream */
     uint64_t unicast_wait_ns;   /* 100 ms (tdata) */
     uint32_t unicast_tries;     /* 7 (ndata) */
-    uint64_t unicast_queue_max; /* 16 MiB waiting per peer; and 4096 messages */
+    uint64_t unicast_queue_max; /* 16 MiB waiting per peer; and 4096 messages, of
+                                   each lane but 0 32768 */
     uint64_t unicast_bytes_max; /* 64 MiB waiting for all peers together */
 
     /* With key_count > 0 each packet carries a tag, and the engine drops packets without a valid
@@ -330,6 +331,8 @@ struct rrcp_msg {
     uint64_t session; /* the destination node, perhaps this one; 0: all nodes */
     uint16_t port;    /* the destination user; 0: each subscriber of the topic */
     uint16_t flags;
+    uint64_t lane; /* by unicast: those of one lane keep their order, and lanes share the way to the
+                    * node; 0 is a lane, too. 512 others at a time have messages that wait */
 };
 
 /*

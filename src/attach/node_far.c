@@ -122,9 +122,10 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
         memcpy(bytes + RELAY_TO_BYTES, msg->bytes, msg->length);
     through.bytes = bytes;
     through.length = (uint32_t)length;
-    if (is_unicast)
+    if (is_unicast) {
         through.session = place.via;
-    else
+        through.lane = msg->session;
+    } else
         through.session =
             0; /* the relay that carries us hears the whole stream; others pass it by */
     int err = rrcp_submit(engine, now_ns, RELAY_PORT, &through);

@@ -28,11 +28,17 @@ bool put_notice(struct side *side, struct relay_message notice)
     return put_message(side, &msg, &notice, true);
 }
 
+/* One for each pair of nodes; not 0. */
+static uint64_t lane_of(const struct relay_message *head)
+{
+    return (head->origin * 0x9e3779b97f4a7c15u ^ head->target) | 1;
+}
+
 bool put_unicast(struct side *side, const struct relay_message *head,
                  const struct backbone_event *event)
 {
     struct relay_far_place place;
-    struct rrcp_msg msg = { .flags = RRCP_MSG_UNICAST };
+    struct rrcp_msg msg = { .flags = RRCP_MSG_UNICAST, .lane = lane_of(head) };
 
     if (!relay_far_find(side->far, head->target, &place))
         return false;

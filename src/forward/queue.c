@@ -15,6 +15,7 @@ struct record {
     uint32_t length;
     uint32_t topic;
     uint64_t session;
+    uint64_t lane;
     uint16_t port;
     uint16_t flags;
     uint32_t put_ms; /* of the clock, the lower bits */
@@ -66,6 +67,7 @@ bool queue_put(struct queue *queue, uint64_t now_ns, const struct rrcp_msg *msg,
     struct record record = { .length = (uint32_t)length + 1,
                              .topic = msg->topic,
                              .session = msg->session,
+                             .lane = msg->lane,
                              .port = msg->port,
                              .flags = msg->flags,
                              .put_ms = (uint32_t)(now_ns / MD_NS_PER_MS) };
@@ -118,7 +120,8 @@ bool queue_peek(struct queue *queue, struct rrcp_msg *out)
                               .topic = record.topic,
                               .session = record.session,
                               .port = record.port,
-                              .flags = record.flags };
+                              .flags = record.flags,
+                              .lane = record.lane };
     return true;
 }
 

@@ -248,29 +248,66 @@ static const char *check_assembly(struct tally *t, const struct rrcp_assembly *a
 
 /* ---- unicast ------------------------------------------------------------------------------ */
 
-/* The segments hold exactly the bytes of the queued messages. */
-static const char *check_queue(struct tally *t, const struct rrcp_unicast *u)
+/* The segments hold exactly the bytes of the lane's messages. */
+static const char *check_lane(struct tally *t, const struct rrcp_unicast *u,
+                              const struct unicast_lane *lane)
 {
     uint64_t bytes = 0;
 
-    for (const struct unicast_segment *s = u->head; s; s = s->next) {
-        uint32_t begin = s == u->head ? u->head_offset : 0;
-        uint32_t end = s == u->tail ? u->tail_offset : (uint32_t)sizeof(s->bytes);
+    for (const struct unicast_segment *s = lane->head; s; s = s->next) {
+        uint32_t begin = s == lane->head ? lane->head_offset : 0;
+        uint32_t end = s == lane->tail ? lane->tail_offset : (uint32_t)sizeof(s->bytes);
 
         REQUIRE(begin <= end && end <= sizeof(s->bytes));
-        REQUIRE(s->next || s == u->tail);
+        REQUIRE(s->next || s == lane->tail);
         bytes += end - begin;
         t->memory_bytes += sizeof(*s);
     }
-    if (u->has_record) {
-        REQUIRE(u->piece_left <= u->record.length && u->queue_messages > 0);
+    if (u->has_record && u->record_lane == lane) {
+        REQUIRE(u->piece_left <= u->record.length && lane->messages > 0);
         bytes += sizeof(u->record) + u->record.length - u->piece_left;
     }
-    REQUIRE(bytes == u->queue_bytes);
-    REQUIRE((u->queue_messages > 0) == (u->queue_bytes > 0));
-    t->unicast_bytes += u->queue_bytes;
-    t->memory_bytes += sizeof(*u);
+    REQUIRE(bytes == lane->bytes);
+    REQUIRE((lane->messages > 0) == (lane->bytes > 0));
     return NULL;
+}
+
+/* Each lane with messages waits for its turn once; but the wishes, which go first. */
+static const char *check_turns(const struct rrcp_unicast *u, uint32_t waiting)
+{
+    const struct unicast_lane *last = NULL;
+
+    for (const struct unicast_lane *lane = u->turn_first; lane; lane = lane->after) {
+        REQUIRE(lane->messages > 0 && waiting > 0 && lane != &u->wishes);
+        waiting--;
+        last = lane;
+    }
+    REQUIRE(waiting == 0 && last == u->turn_last);
+    return NULL;
+}
+
+static const char *check_queue(struct tally *t, const struct rrcp_unicast *u)
+{
+    uint64_t bytes = u->plain.bytes + u->wishes.bytes;
+    uint64_t messages = (uint64_t)u->plain.messages + u->wishes.messages;
+    uint32_t waiting = u->plain.messages > 0, count = 0;
+
+    REQUIRE_ALL(check_lane(t, u, &u->plain));
+    REQUIRE_ALL(check_lane(t, u, &u->wishes));
+    for (const struct unicast_lane *lane = u->lanes; lane; lane = lane->next) {
+        REQUIRE(lane->key != 0);
+        REQUIRE_ALL(check_lane(t, u, lane));
+        bytes += lane->bytes;
+        messages += lane->messages;
+        waiting += lane->messages > 0;
+        count++;
+        t->memory_bytes += sizeof(*lane);
+    }
+    REQUIRE(count == u->lane_count && bytes == u->queue_bytes && messages == u->queue_messages);
+    REQUIRE(!u->has_record || messages > 0);
+    t->unicast_bytes += bytes;
+    t->memory_bytes += sizeof(*u);
+    return check_turns(u, waiting);
 }
 
 static const char *check_unicast_sent(const struct rrcp *r, struct tally *t,

@@ -105,7 +105,21 @@ struct unicast_sent {
 
 struct unicast_segment {
     struct unicast_segment *next;
-    uint8_t bytes[65536 - sizeof(void *)];
+    uint8_t bytes[8192 - sizeof(void *)];
+};
+
+/* Messages that wait in one order. Lanes take turns; see unicast_queue.c. */
+struct unicast_lane {
+    uint64_t key;                 /* rrcp_msg.lane */
+    struct unicast_segment *head; /* records {u32 length, u32 topic, ...} */
+    struct unicast_segment *tail;
+    uint32_t head_offset;
+    uint32_t tail_offset;
+    uint64_t bytes;
+    uint32_t messages;
+    int64_t credit;             /* bytes that it may still send in this turn */
+    struct unicast_lane *next;  /* of all that were made */
+    struct unicast_lane *after; /* of those that wait for their turn */
 };
 
 struct unicast_record {
@@ -125,13 +139,15 @@ struct rrcp_unicast {
     uint32_t tries;
     uint32_t their_window;
     struct unicast_sent sent[UNICAST_WINDOW];
-    struct unicast_segment *head; /* messages waiting: records {u32 length, u32 topic, ...} */
-    struct unicast_segment *tail;
-    uint32_t head_offset;
-    uint32_t tail_offset;
-    uint64_t queue_bytes;
+    struct unicast_lane plain;  /* key 0 */
+    struct unicast_lane wishes; /* our interest: goes before all others */
+    struct unicast_lane *lanes; /* of other keys; one that is empty is given to the next key */
+    uint32_t lane_count;
+    struct unicast_lane *turn_first, *turn_last; /* lanes with messages, but `wishes` */
+    uint64_t queue_bytes;                        /* of all */
     uint32_t queue_messages;
-    struct unicast_record record; /* of the message at the head */
+    struct unicast_lane *record_lane;
+    struct unicast_record record; /* of the message that is being packed */
     bool has_record;
     uint32_t piece_left; /* bytes of that message not yet packed */
     uint32_t again_count;

@@ -14,87 +14,111 @@
  *
  *      | record | payload | record | ...
  *      (head)                    (tail)
+ *
+ * Each lane has such a list. Behind a relay there are many nodes, and one stream goes to it: a lane
+ * for each pair of nodes, so that a storm between two of them does not keep the others waiting, nor
+ * take all the room. Lanes send a packet's worth in turn; one that sent more waits longer.
  */
 
 #define PIECE_BYTES_MIN 256
 #define CHUNK_BYTES     12
+#define TURN_BYTES      1400
+#define CREDIT_MIN      (-(int64_t)65536)
 
-static bool queue_write(struct rrcp *r, struct rrcp_unicast *u, const void *bytes, uint32_t length)
+static bool queue_write(struct rrcp *r, struct unicast_lane *lane, const void *bytes,
+                        uint32_t length)
 {
     const uint8_t *p = bytes;
 
     while (length > 0) {
-        if (!u->tail || u->tail_offset == sizeof(u->tail->bytes)) {
+        if (!lane->tail || lane->tail_offset == sizeof(lane->tail->bytes)) {
             struct unicast_segment *segment = rrcp_take(r, sizeof(*segment));
 
             if (!segment)
                 return false;
-            if (u->tail)
-                u->tail->next = segment;
+            if (lane->tail)
+                lane->tail->next = segment;
             else
-                u->head = segment;
-            u->tail = segment;
-            u->tail_offset = 0;
+                lane->head = segment;
+            lane->tail = segment;
+            lane->tail_offset = 0;
         }
-        uint32_t piece = (uint32_t)sizeof(u->tail->bytes) - u->tail_offset;
+        uint32_t piece = (uint32_t)sizeof(lane->tail->bytes) - lane->tail_offset;
 
         if (piece > length)
             piece = length;
-        memcpy(u->tail->bytes + u->tail_offset, p, piece);
-        u->tail_offset += piece;
+        memcpy(lane->tail->bytes + lane->tail_offset, p, piece);
+        lane->tail_offset += piece;
         p += piece;
         length -= piece;
     }
     return true;
 }
 
-/* Takes `length` bytes off the queue; out NULL: drops them. */
-static void queue_read(struct rrcp *r, struct rrcp_unicast *u, uint8_t *out, uint32_t length)
+/* Takes `length` bytes off the lane; out NULL: drops them. */
+static void queue_read(struct rrcp *r, struct unicast_lane *lane, uint8_t *out, uint32_t length)
 {
     while (length > 0) {
-        uint32_t end = u->head == u->tail ? u->tail_offset : (uint32_t)sizeof(u->head->bytes);
-        uint32_t piece = end - u->head_offset;
+        uint32_t end =
+            lane->head == lane->tail ? lane->tail_offset : (uint32_t)sizeof(lane->head->bytes);
+        uint32_t piece = end - lane->head_offset;
 
         MD_ASSERT(piece > 0);
         if (piece > length)
             piece = length;
         if (out) {
-            memcpy(out, u->head->bytes + u->head_offset, piece);
+            memcpy(out, lane->head->bytes + lane->head_offset, piece);
             out += piece;
         }
-        u->head_offset += piece;
+        lane->head_offset += piece;
         length -= piece;
-        if (u->head_offset == end && u->head == u->tail) {
-            u->head_offset = u->tail_offset = 0; /* the queue is empty: reuse the segment */
-        } else if (u->head_offset == end) {
-            struct unicast_segment *gone = u->head;
+        if (lane->head_offset == end && lane->head == lane->tail) {
+            lane->head_offset = lane->tail_offset = 0; /* the lane is empty: reuse the segment */
+        } else if (lane->head_offset == end) {
+            struct unicast_segment *gone = lane->head;
 
-            u->head = gone->next;
-            u->head_offset = 0;
+            lane->head = gone->next;
+            lane->head_offset = 0;
             rrcp_give(r, gone, sizeof(*gone));
         }
     }
 }
 
-void rrcp_unicast_queue_free(struct rrcp *r, struct rrcp_unicast *u)
+static void lane_free(struct rrcp *r, struct unicast_lane *lane)
 {
-    while (u->head) {
-        struct unicast_segment *gone = u->head;
+    while (lane->head) {
+        struct unicast_segment *gone = lane->head;
 
-        u->head = gone->next;
+        lane->head = gone->next;
         rrcp_give(r, gone, sizeof(*gone));
     }
-    u->tail = NULL;
-    r->unicast_bytes -= u->queue_bytes;
-    u->queue_bytes = 0;
-    u->queue_messages = 0;
+    *lane = (struct unicast_lane){ 0 };
 }
 
-/* Undoes writes: the queue ends at `offset` of `tail` again; NULL: it had no segment. */
-static void queue_cut(struct rrcp *r, struct rrcp_unicast *u, struct unicast_segment *tail,
+void rrcp_unicast_queue_free(struct rrcp *r, struct rrcp_unicast *u)
+{
+    lane_free(r, &u->plain);
+    lane_free(r, &u->wishes);
+    while (u->lanes) {
+        struct unicast_lane *gone = u->lanes;
+
+        u->lanes = gone->next;
+        lane_free(r, gone);
+        rrcp_give(r, gone, sizeof(*gone));
+    }
+    r->unicast_bytes -= u->queue_bytes;
+    u->lane_count = 0;
+    u->turn_first = u->turn_last = NULL;
+    u->queue_bytes = 0;
+    u->queue_messages = 0;
+    u->has_record = false;
+}
+
+/* Undoes writes: the lane ends at `offset` of `tail` again; NULL: it had no segment. */
+static void queue_cut(struct rrcp *r, struct unicast_lane *lane, struct unicast_segment *tail,
                       uint32_t offset)
 {
-    struct unicast_segment *gone = tail ? tail->next : u->head;
+    struct unicast_segment *gone = tail ? tail->next : lane->head;
 
     while (gone) {
         struct unicast_segment *next = gone->next;
@@ -105,52 +129,131 @@ static void queue_cut(struct rrcp *r, struct rrcp_unicast *u, struct unicast_seg
     if (tail)
         tail->next = NULL;
     else
-        u->head = NULL;
-    u->tail = tail;
-    u->tail_offset = offset;
+        lane->head = NULL;
+    lane->tail = tail;
+    lane->tail_offset = offset;
 }
 
-bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u,
+struct unicast_lane *rrcp_unicast_lane(struct rrcp *r, struct rrcp_unicast *u, uint64_t key)
+{
+    struct unicast_lane *empty = NULL;
+
+    if (key == 0)
+        return &u->plain;
+    for (struct unicast_lane *lane = u->lanes; lane; lane = lane->next) {
+        if (lane->key == key)
+            return lane;
+        if (lane->messages == 0)
+            empty = lane;
+    }
+    if (!empty && u->lane_count < UNICAST_LANES_MAX) {
+        empty = rrcp_take(r, sizeof(*empty));
+        if (!empty)
+            return NULL;
+        empty->next = u->lanes;
+        u->lanes = empty;
+        u->lane_count++;
+    }
+    if (empty)
+        empty->key = key;
+    return empty;
+}
+
+/* ---- turns -------------------------------------------------------------------------------- */
+
+static void turn_add(struct rrcp_unicast *u, struct unicast_lane *lane)
+{
+    lane->after = NULL;
+    if (u->turn_last)
+        u->turn_last->after = lane;
+    else
+        u->turn_first = lane;
+    u->turn_last = lane;
+}
+
+static void turn_remove_first(struct rrcp_unicast *u)
+{
+    u->turn_first = u->turn_first->after;
+    if (!u->turn_first)
+        u->turn_last = NULL;
+}
+
+/* The lane that sends next. It stays the first one until its message is packed. */
+static struct unicast_lane *turn_take(struct rrcp_unicast *u)
+{
+    if (u->wishes.messages > 0)
+        return &u->wishes;
+    while (u->turn_first != u->turn_last && u->turn_first->credit <= 0) {
+        struct unicast_lane *lane = u->turn_first;
+
+        lane->credit += TURN_BYTES;
+        turn_remove_first(u);
+        turn_add(u, lane);
+    }
+    return u->turn_first;
+}
+
+bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u, struct unicast_lane *lane,
                           const struct unicast_record *record, const uint8_t *bytes)
 {
-    struct unicast_segment *tail = u->tail;
-    uint32_t offset = u->tail_offset;
+    struct unicast_segment *tail = lane->tail;
+    uint32_t offset = lane->tail_offset;
+    uint64_t size = sizeof(*record) + record->length;
 
-    if (!queue_write(r, u, record, sizeof(*record)) || !queue_write(r, u, bytes, record->length)) {
-        queue_cut(r, u, tail, offset);
+    if (!queue_write(r, lane, record, sizeof(*record)) ||
+        !queue_write(r, lane, bytes, record->length)) {
+        queue_cut(r, lane, tail, offset);
         return false;
     }
+    if (lane->messages == 0 && lane != &u->wishes) {
+        lane->credit = TURN_BYTES;
+        turn_add(u, lane);
+    }
+    lane->messages++;
+    lane->bytes += size;
     u->queue_messages++;
-    u->queue_bytes += sizeof(*record) + record->length;
-    r->unicast_bytes += sizeof(*record) + record->length;
+    u->queue_bytes += size;
+    r->unicast_bytes += size;
     return true;
 }
 
 static void take_record(struct rrcp *r, struct rrcp_unicast *u)
 {
+    struct unicast_lane *lane = turn_take(u);
     uint8_t bytes[sizeof(struct unicast_record)];
 
-    queue_read(r, u, bytes, sizeof(bytes));
+    queue_read(r, lane, bytes, sizeof(bytes));
     memcpy(&u->record, bytes, sizeof(bytes));
+    u->record_lane = lane;
     u->piece_left = u->record.length;
     u->has_record = true;
+    lane->credit -= (int64_t)sizeof(bytes) + u->record.length;
+    if (lane->credit < CREDIT_MIN)
+        lane->credit = CREDIT_MIN;
 }
 
 static void end_record(struct rrcp *r, struct rrcp_unicast *u)
 {
+    struct unicast_lane *lane = u->record_lane;
     uint64_t bytes = sizeof(u->record) + u->record.length;
 
     u->has_record = false;
+    lane->messages--;
+    lane->bytes -= bytes;
     u->queue_messages--;
     u->queue_bytes -= bytes;
     r->unicast_bytes -= bytes;
+    if (lane->messages == 0 && lane != &u->wishes) {
+        MD_ASSERT(lane == u->turn_first);
+        turn_remove_first(u);
+    }
 }
 
 void rrcp_unicast_queue_skip(struct rrcp *r, struct rrcp_unicast *u)
 {
     if (!u->has_record || u->piece_left == u->record.length)
         return;
-    queue_read(r, u, NULL, u->piece_left);
+    queue_read(r, u->record_lane, NULL, u->piece_left);
     end_record(r, u);
 }
 
@@ -165,7 +268,7 @@ static uint32_t put_piece(struct rrcp *r, struct rrcp_unicast *u, uint8_t *bytes
                                                         .length = length,
                                                         .total = u->record.length });
 
-    queue_read(r, u, p, length);
+    queue_read(r, u->record_lane, p, length);
     u->piece_left -= length;
     return (uint32_t)(p - bytes) + length;
 }

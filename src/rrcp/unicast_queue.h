@@ -5,8 +5,12 @@
 
 #include "private.h"
 
-/* Queues a copy. False: no memory, the queue is unchanged. */
-bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u,
+#define UNICAST_LANES_MAX 512u
+
+/* The lane of this key, made if there is none. NULL: no memory, or too many have messages. */
+struct unicast_lane *rrcp_unicast_lane(struct rrcp *r, struct rrcp_unicast *u, uint64_t key);
+/* Queues a copy. False: no memory, the lane is unchanged. */
+bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u, struct unicast_lane *lane,
                           const struct unicast_record *record, const uint8_t *bytes);
 void rrcp_unicast_queue_free(struct rrcp *r, struct rrcp_unicast *u);
 /* Drops the rest of a message whose beginning was packed. */

@@ -23,6 +23,7 @@
  */
 
 #define QUEUE_MESSAGES 4096
+#define LANE_MESSAGES  32768 /* between two nodes, one of them behind a relay */
 #define RESEND_NS_MAX  (1 * RRCP_S)
 #define SAY_AGAIN_NS   (1 * RRCP_S)
 #define FAST_LATER     3
@@ -39,17 +40,26 @@ static void tell_dropped(struct rrcp *r, uint16_t port, uint64_t session)
     r->counters.unicast_dropped++;
 }
 
-/* False: no room. */
-static bool enqueue(struct rrcp *r, struct rrcp_peer *peer, const struct unicast_record *record,
-                    const uint8_t *bytes)
+/* A lane may be as long as what it leaves for the others. */
+static bool has_room(const struct rrcp *r, const struct rrcp_unicast *u,
+                     const struct unicast_lane *lane, uint64_t size)
+{
+    uint64_t max = r->config.unicast_queue_max;
+
+    if (u->queue_bytes + size > max || r->unicast_bytes + size > r->config.unicast_bytes_max)
+        return false;
+    if (lane->key == 0)
+        return lane->messages < QUEUE_MESSAGES;
+    return lane->messages < LANE_MESSAGES && lane->bytes + size <= max - u->queue_bytes;
+}
+
+/* False: no room. `lane` NULL: there is none. */
+static bool enqueue(struct rrcp *r, struct rrcp_unicast *u, struct unicast_lane *lane,
+                    const struct unicast_record *record, const uint8_t *bytes)
 {
     uint64_t size = sizeof(*record) + record->length;
-    struct rrcp_unicast *u = rrcp_unicast_open(r, peer);
 
-    if (!u || u->queue_messages >= QUEUE_MESSAGES ||
-        u->queue_bytes + size > r->config.unicast_queue_max ||
-        r->unicast_bytes + size > r->config.unicast_bytes_max ||
-        !rrcp_unicast_enqueue(r, u, record, bytes))
+    if (!lane || !has_room(r, u, lane, size) || !rrcp_unicast_enqueue(r, u, lane, record, bytes))
         return false;
     rrcp_unicast_ready_add(r, u);
     return true;
@@ -72,8 +82,10 @@ bool rrcp_unicast_tell_interest(struct rrcp *r, struct rrcp_peer *peer)
     if (!must_tell(r, peer))
         return true;
     if (rrcp_interest_was_less(r) || peer->had_interest) {
+        struct rrcp_unicast *u = rrcp_unicast_open(r, peer);
+
         record.length = rrcp_interest_write(r, bytes);
-        if (!enqueue(r, peer, &record, bytes))
+        if (!u || !enqueue(r, u, &u->wishes, &record, bytes))
             return false;
         r->counters.interests_sent++;
         peer->had_interest = true;
@@ -101,7 +113,10 @@ int rrcp_unicast_submit(struct rrcp *r, uint16_t port, const struct rrcp_msg *ms
     if (r->item_tail - r->item_head > r->item_mask / 2)
         return MD_ERR_FULL;
     /* The answer must not be left out: what our users want goes before the question. */
-    if ((peer && !rrcp_unicast_tell_interest(r, peer)) || !enqueue(r, peer, &record, msg->bytes)) {
+    struct rrcp_unicast *u =
+        peer && !rrcp_unicast_tell_interest(r, peer) ? NULL : rrcp_unicast_open(r, peer);
+
+    if (!u || !enqueue(r, u, rrcp_unicast_lane(r, u, msg->lane), &record, msg->bytes)) {
         tell_dropped(r, port, msg->session);
         return MD_OK;
     }

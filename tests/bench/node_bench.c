@@ -12,7 +12,7 @@
  * engine alone, or through node_far, as rrcpd does. Times differ by less than they vary; count
  * instructions:
  *
- *      valgrind --tool=callgrind --toggle-collect=receive node_bench near 1000000
+ *      valgrind --tool=callgrind --toggle-collect='take_events*' node_bench near 1000000
  */
 
 enum { BATCH = 64, EVENTS = 512, MESSAGES = 1000, TOPICS = 7 };
@@ -58,7 +58,8 @@ static struct rrcp *engine(uint64_t session, const char *name)
 }
 
 /* callgrind counts what is below it. */
-__attribute__((noinline)) static int receive(struct bench *bench, struct backbone_event events[])
+__attribute__((noinline)) static int take_events(struct bench *bench,
+                                                 struct backbone_event events[])
 {
     return bench->is_through ? node_far_event(&bench->far, bench->b, events, EVENTS)
                              : rrcp_event(bench->b, events, EVENTS);
@@ -69,7 +70,7 @@ static void drain(struct bench *bench, struct rrcp *r)
     static struct backbone_event events[EVENTS];
     int n;
 
-    while ((n = r == bench->b ? receive(bench, events) : rrcp_event(r, events, EVENTS)) > 0)
+    while ((n = r == bench->b ? take_events(bench, events) : rrcp_event(r, events, EVENTS)) > 0)
         for (int i = 0; i < n; i++) {
             bench->received += r == bench->b && events[i].type == BACKBONE_MESSAGE;
             bench->bytes += events[i].length;

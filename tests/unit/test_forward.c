@@ -262,6 +262,7 @@ static void a_request_goes_to_the_services_that_are_forwarded(void **state)
     assert_int_equal(bed.last.hops, 1);
     assert_int_equal(bed.last_msg.session, SOURCE);
     assert_int_equal(bed.last_msg.port, 3);
+    assert_int_not_equal(bed.last_msg.lane, 0); /* of the two */
     ask(&bed, SINK, 0, 0); /* SECRET */
     drain(&bed, A);
     assert_int_equal(bed.tos, 1);

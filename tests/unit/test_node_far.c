@@ -349,6 +349,7 @@ static void through(struct bed *bed, uint16_t flags, uint32_t length, uint64_t s
     assert_int_equal(bed->engine.port, RELAY_PORT);
     assert_int_equal(bed->engine.msg.session, session);
     assert_int_equal(bed->engine.msg.flags, flags);
+    assert_int_equal(bed->engine.msg.lane, flags ? FAR_NODE : 0);
     assert_int_equal(bed->engine.msg.topic, 77);
     assert_int_equal(bed->engine.msg.port, 6);
     assert_true(relay_decode(bed->engine.bytes, bed->engine.msg.length, &head));

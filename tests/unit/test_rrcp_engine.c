@@ -662,7 +662,7 @@ static void unicast_without_memory_is_dropped_alone(void **state)
     net_start(net);
     msg.session = one.session = two.session = rrcp_session(net->r[1]);
     assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &one), MD_OK);
-    refused_bytes = 65536;
+    refused_bytes = 8192;
     assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
     refused_bytes = 0;
     assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &two), MD_OK);
@@ -671,6 +671,89 @@ static void unicast_without_memory_is_dropped_alone(void **state)
     assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 2);
     assert_true(find(net, 1, BACKBONE_MESSAGE, "one") >= 0);
     assert_true(find(net, 1, BACKBONE_MESSAGE, "two") >= 0);
+    net_free(net);
+}
+
+static int in_lane(struct net *net, uint64_t lane, const void *bytes, uint32_t length)
+{
+    struct rrcp_msg msg = { .bytes = bytes,
+                            .length = length,
+                            .topic = 5,
+                            .session = rrcp_session(net->r[1]),
+                            .flags = RRCP_MSG_UNICAST,
+                            .lane = lane };
+    uint64_t before = rrcp_counters(net->r[0])->unicast_dropped;
+
+    assert_int_equal(rrcp_submit(net->r[0], net->now, net->port[0], &msg), MD_OK);
+    return rrcp_counters(net->r[0])->unicast_dropped == before;
+}
+
+static void a_storm_in_one_lane_keeps_no_other_waiting(void **state)
+{
+    struct net *net = net_make();
+    char text[16];
+    int late, last = -1;
+
+    (void)state;
+    net_start(net);
+    for (int i = 0; i < 28000; i++) {
+        snprintf(text, sizeof(text), "%05d", i);
+        assert_true(in_lane(net, 7, text, 5));
+    }
+    assert_true(in_lane(net, 9, "late", 4));
+    assert_true(in_lane(net, 0, "plain", 5));
+    assert_null(rrcp_check(net->r[0]));
+    run(net, 2 * MS);
+    late = find(net, 1, BACKBONE_MESSAGE, "late");
+    assert_true(late >= 0 && late < 400);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "plain") > late);
+    assert_true(find(net, 1, BACKBONE_MESSAGE, "plain") < 400);
+    for (int i = 0; i < net->count; i++)
+        if (net->owners[i] == 1 && net->text[i][0] >= '0' && net->text[i][0] <= '9')
+            assert_int_equal(atoi((const char *)net->text[i]), ++last);
+    assert_true(last > 1000);
+    assert_int_equal(count(net, 0, BACKBONE_TX_DROPPED), 0);
+    assert_null(rrcp_check(net->r[0]));
+    net_free(net);
+}
+
+static void a_lane_may_be_as_long_as_what_it_leaves_for_others(void **state)
+{
+    static uint8_t body[10000];
+    struct net *net = net_make();
+    int taken = 0;
+
+    (void)state;
+    net->config.unicast_queue_max = 1 << 20;
+    net_start(net);
+    while (in_lane(net, 7, body, sizeof(body)))
+        taken++;
+    assert_int_equal(taken, (1 << 20) / 2 / (int)(sizeof(body) + 12));
+    for (uint64_t lane = 0; lane < 10; lane++)
+        assert_true(lane == 7 || in_lane(net, lane, body, sizeof(body)));
+    assert_null(rrcp_check(net->r[0]));
+    net_free(net);
+}
+
+static void lanes_are_bounded_and_an_empty_one_is_used_again(void **state)
+{
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t lane = 1; lane <= 512; lane++)
+            assert_true(in_lane(net, lane + 1000u * (unsigned)round, "x", 1));
+        assert_false(in_lane(net, 5000, "x", 1));
+        assert_true(in_lane(net, 0, "x", 1));
+        assert_null(rrcp_check(net->r[0]));
+        run(net, 20 * MS);
+        assert_null(rrcp_check(net->r[0]));
+    }
+    for (int i = 0; i < 4096; i++)
+        assert_true(in_lane(net, 0, "x", 1));
+    assert_false(in_lane(net, 0, "x", 1));
+    assert_true(in_lane(net, 1, "x", 1));
     net_free(net);
 }
 
@@ -1222,6 +1305,9 @@ int main(void)
         cmocka_unit_test(what_waits_for_its_acknowledgement_is_not_sent_again),
         cmocka_unit_test(unicast_without_a_buffer_looks_for_one_again_in_time),
         cmocka_unit_test(unicast_without_memory_is_dropped_alone),
+        cmocka_unit_test(a_storm_in_one_lane_keeps_no_other_waiting),
+        cmocka_unit_test(a_lane_may_be_as_long_as_what_it_leaves_for_others),
+        cmocka_unit_test(lanes_are_bounded_and_an_empty_one_is_used_again),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(
