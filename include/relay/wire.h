@@ -13,7 +13,7 @@
  *
  *  STREAM  0 u8 1 << 4 | hops   1 u8 0   2 u16 source port   4 u32 number of the origin
  *          8 u64 seq of the origin   16 message
- *  TO      0 u8 2 << 4 | hops   1 u8 flags   2 u16 source port   4 u32 0   8 u64 seq
+ *  TO      0 u8 2 << 4 | hops   1 u8 flags   2 u16 source port   4 u32 topic, or 0   8 u64 seq
  *         16 u64 origin   24 u64 target   32 message
  *  DROPPED 0 u8 3 << 4 | hops   1 u8 0   2 u16 port of the sender   4 u32 count   8 u64 0
  *         16 u64 session that was not reached   24 u64 session of the sender
@@ -27,6 +27,8 @@
  */
 #define RELAY_PORT     65535u /* the source port of all of these; users have 1 to 65534 */
 #define RELAY_HOPS_MAX 4
+/* For relays alone: on a mesh only they want it. */
+#define RELAY_TOPIC 0xfffffffdu
 /* Of all kinds, for ever: older releases drop them since there is no version in its upper bits. */
 #define RELAY_BYTE_1_MAX      15u
 #define RELAY_NAME_MAX        64
@@ -49,6 +51,7 @@ enum relay_kind {
 };
 
 #define RELAY_FLAG_UNICAST 0x01u /* TO: of the origin's unicast stream */
+#define RELAY_FLAG_TOPIC   0x02u /* TO: `number` is the topic; it came on RELAY_TOPIC */
 #define RELAY_FLAG_FIRST   0x01u /* ROUTES: a list of all there are begins */
 #define RELAY_FLAG_LAST    0x02u /* it ends: what was in none of its parts is carried no more */
 #define RELAY_FLAG_FULL    (RELAY_FLAG_FIRST | RELAY_FLAG_LAST) /* it is one part */
@@ -69,8 +72,8 @@ struct relay_message {
     uint8_t notice; /* enum relay_notice */
     uint8_t reason;
     uint16_t port;
-    uint16_t count; /* ROUTES */
-    uint32_t number;
+    uint16_t count;    /* ROUTES */
+    uint32_t number;   /* of the origin; TO with RELAY_FLAG_TOPIC: the topic */
     uint32_t lost;     /* NOTICE, DROPPED: how many */
     uint32_t services; /* ROUTES: a digest of the names that the relay forwards */
     uint64_t seq, last;

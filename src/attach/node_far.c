@@ -105,8 +105,9 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
     size_t length = msg->length + (size_t)RELAY_TO_BYTES;
     uint8_t *bytes = length <= f->message_max ? room(f, length) : NULL;
     struct relay_message head = { .kind = RELAY_TO,
-                                  .flags = is_unicast ? RELAY_FLAG_UNICAST : 0,
+                                  .flags = is_unicast ? RELAY_FLAG_UNICAST : RELAY_FLAG_TOPIC,
                                   .port = (uint16_t)port,
+                                  .number = is_unicast ? 0 : msg->topic,
                                   .origin = self,
                                   .target = msg->session };
     struct rrcp_msg through = *msg;
@@ -125,9 +126,10 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
     if (is_unicast) {
         through.session = place.via;
         through.lane = msg->session;
-    } else
-        through.session =
-            0; /* the relay that carries us hears the whole stream; others pass it by */
+    } else { /* relays hear the whole stream: the one that carries us passes it on */
+        through.session = 0;
+        through.topic = RELAY_TOPIC;
+    }
     int err = rrcp_submit(engine, now_ns, RELAY_PORT, &through);
     if (rrcp_counters(engine)->unicast_dropped != dropped) {
         relay_far_dropped(f->far, msg->session, (uint16_t)port);

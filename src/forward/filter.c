@@ -139,12 +139,13 @@ int filter_interest(const struct filter *filter, uint32_t *out, int max)
 {
     int count = filter->service_count + filter->topic_count;
 
-    if (filter->has_prefix || count > max)
+    if (filter->has_prefix || count >= max)
         return -1;
+    out[count] = RELAY_TOPIC;
     for (int i = 0; i < count; i++)
         out[i] = i < filter->service_count ? filter->services[i].topic
                                            : filter->topics[i - filter->service_count].topic;
-    return count;
+    return count + 1;
 }
 
 static bool has_topic(const struct filter *filter, uint32_t topic)

@@ -88,21 +88,22 @@ static void lose(struct origin *o, uint64_t first, uint64_t last, uint64_t count
 }
 
 /* In the order of the origin's stream. `to`: a node over there; 0: all. `is_far`: it is behind
- * relays there; those that carry the origin hear it, as they hear the rest of the stream. */
+ * relays there; relays hear it, and one of them carries the origin on. */
 static void put_stream(struct forward *f, struct side *side, struct origin *o,
                        const struct backbone_event *event, uint64_t to, bool is_far)
 {
     struct forward_counters *counters = &other_side(f, side)->counters;
     struct relay_message head = { .kind = is_far ? RELAY_TO : RELAY_STREAM,
                                   .hops = (uint8_t)(o->hops + 1),
+                                  .flags = is_far ? RELAY_FLAG_TOPIC : 0,
                                   .port = event->src_port,
-                                  .number = is_far ? 0 : o->number,
+                                  .number = is_far ? event->topic : o->number,
                                   .seq = event->seq,
                                   .origin = event->session,
                                   .target = to };
     struct rrcp_msg msg = { .bytes = event->bytes,
                             .length = event->length,
-                            .topic = event->topic,
+                            .topic = is_far ? RELAY_TOPIC : event->topic,
                             .session = is_far ? 0 : to,
                             .port = event->dst_port };
 

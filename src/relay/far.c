@@ -151,6 +151,8 @@ static void give(struct relay_far *far, const struct backbone_event *in,
     *event = *in;
     event->session = session;
     event->src_port = message->port;
+    if (message->kind == RELAY_TO && message->flags & RELAY_FLAG_TOPIC)
+        event->topic = message->number;
     event->seq = message->seq;
     event->bytes = message->bytes;
     event->length = (uint32_t)message->length;
@@ -259,11 +261,9 @@ static void take_to(struct relay_far *far, const struct backbone_event *in,
     bool is_unicast = message->flags & RELAY_FLAG_UNICAST;
     bool is_ours = message->target == far->session;
 
-    if (!is_ours && !far->is_relay)
+    if ((!is_ours && !far->is_relay) || !is_right_way(far, in, message, is_unicast))
         return;
-    if (!is_right_way(far, in, message, is_unicast)) {
-        return;
-    } else if (!is_ours) {
+    if (!is_ours) {
         pass_on(far, in, message);
     } else if (message->hops > 0 || !is_unicast) {
         give(far, in, message, message->origin);

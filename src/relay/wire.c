@@ -60,7 +60,8 @@ static bool decode_to(const uint8_t *bytes, size_t length, struct relay_message 
     out->target = md_be64(bytes + 24);
     if (out->kind == RELAY_DROPPED)
         out->lost = out->number;
-    out->number = 0;
+    if (out->kind != RELAY_TO || !(out->flags & RELAY_FLAG_TOPIC))
+        out->number = 0;
     out->bytes = bytes + RELAY_TO_BYTES;
     out->length = length - RELAY_TO_BYTES;
     if (out->kind == RELAY_RESET)

@@ -210,6 +210,25 @@ static void only_configured_services_go_on(void **state)
     forward_destroy(bed.f);
 }
 
+/* On a mesh others leave out the rest. */
+static void it_wants_its_services_and_what_is_for_relays_alone(void **state)
+{
+    uint32_t topics[4] = { 0 };
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    assert_int_equal(forward_interest(bed.f, topics, 3), 3);
+    assert_int_equal(topics[0], rrmp_topic("IDN", 3));
+    assert_int_equal(topics[1], rrmp_topic("ELEKTRON", 8));
+    assert_int_equal(topics[2], RELAY_TOPIC);
+    assert_int_equal(forward_interest(bed.f, topics, 2), -1);
+    forward_destroy(bed.f);
+    open_with(&bed, MAX_BYTES, 1);
+    assert_int_equal(forward_interest(bed.f, topics, 4), -1); /* risk.* */
+    forward_destroy(bed.f);
+}
+
 /* SINK asks for something of the service at index `svc` of the instance at `target`. */
 static void ask_of(struct bed *bed, uint64_t target, uint64_t from, uint8_t hops, uint8_t svc)
 {
@@ -263,7 +282,7 @@ static void a_request_goes_to_the_services_that_are_forwarded(void **state)
     assert_int_equal(bed.last_msg.session, SOURCE);
     assert_int_equal(bed.last_msg.port, 3);
     assert_int_not_equal(bed.last_msg.lane, 0); /* of the two */
-    ask(&bed, SINK, 0, 0); /* SECRET */
+    ask(&bed, SINK, 0, 0);                      /* SECRET */
     drain(&bed, A);
     assert_int_equal(bed.tos, 1);
     ask(&bed, SINK, RELAY_HOPS_MAX, 1); /* and no relay is known that could have brought it */
@@ -368,9 +387,14 @@ static void what_cannot_be_told_now_is_told_later(void **state)
 static void directed(struct bed *bed, uint64_t from, uint8_t hops, uint64_t seq)
 {
     uint8_t bytes[RELAY_TO_BYTES + 64] = { 0 };
-    struct relay_message to = {
-        .kind = RELAY_TO, .hops = hops, .port = 3, .seq = seq, .origin = SOURCE, .target = SINK
-    };
+    struct relay_message to = { .kind = RELAY_TO,
+                                .hops = hops,
+                                .flags = RELAY_FLAG_TOPIC,
+                                .port = 3,
+                                .number = rrmp_topic("IDN", 3),
+                                .seq = seq,
+                                .origin = SOURCE,
+                                .target = SINK };
 
     (void)relay_encode(&to, bytes);
     bytes[RELAY_TO_BYTES] = RRMP_IMAGE;
@@ -379,7 +403,7 @@ static void directed(struct bed *bed, uint64_t from, uint8_t hops, uint64_t seq)
           (struct backbone_event){ .type = BACKBONE_MESSAGE,
                                    .session = from,
                                    .src_port = RELAY_PORT,
-                                   .topic = rrmp_topic("IDN", 3),
+                                   .topic = RELAY_TOPIC,
                                    .bytes = bytes,
                                    .length = sizeof(bytes) });
     drain(bed, B);
@@ -401,11 +425,14 @@ static void an_image_for_one_node_takes_the_way_of_the_stream(void **state)
     directed(&bed, SOURCE, 0, 0);
     assert_int_equal(bed.streams, before + 1);
     assert_int_equal(bed.last_msg.session, SINK);
+    assert_int_equal(bed.last_msg.topic, rrmp_topic("IDN", 3));
     peer(&bed, B, SINK, BACKBONE_PEER_DOWN);
     routes_of(&bed, B, SINK, RELAY_ROUTE_UP); /* behind another relay from now on */
     directed(&bed, SOURCE, 0, 0);
     assert_int_equal(bed.tos, 1);
     assert_int_equal(bed.last_msg.session, 0);
+    assert_int_equal(bed.last_msg.topic, RELAY_TOPIC);
+    assert_int_equal(bed.last.number, rrmp_topic("IDN", 3));
     assert_int_equal(bed.last.target, SINK);
     directed(&bed, OTHER, 1, 5); /* of one that does not bring the source */
     assert_int_equal(bed.tos, 1);
@@ -739,6 +766,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(only_configured_services_go_on),
+        cmocka_unit_test(it_wants_its_services_and_what_is_for_relays_alone),
         cmocka_unit_test(a_request_goes_to_the_services_that_are_forwarded),
         cmocka_unit_test(a_request_before_its_sender_is_carried_is_told_behind_the_route),
         cmocka_unit_test(a_request_to_a_node_that_has_just_come_is_told),

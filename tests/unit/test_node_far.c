@@ -350,12 +350,13 @@ static void through(struct bed *bed, uint16_t flags, uint32_t length, uint64_t s
     assert_int_equal(bed->engine.msg.session, session);
     assert_int_equal(bed->engine.msg.flags, flags);
     assert_int_equal(bed->engine.msg.lane, flags ? FAR_NODE : 0);
-    assert_int_equal(bed->engine.msg.topic, 77);
+    assert_int_equal(bed->engine.msg.topic, flags ? 77 : RELAY_TOPIC);
     assert_int_equal(bed->engine.msg.port, 6);
     assert_true(relay_decode(bed->engine.bytes, bed->engine.msg.length, &head));
     assert_int_equal(head.kind, RELAY_TO);
     assert_int_equal(head.hops, 0);
-    assert_int_equal(head.flags, flags ? RELAY_FLAG_UNICAST : 0);
+    assert_int_equal(head.flags, flags ? RELAY_FLAG_UNICAST : RELAY_FLAG_TOPIC);
+    assert_int_equal(head.number, flags ? 0 : 77);
     assert_int_equal(head.port, 2);
     assert_int_equal(head.origin, SELF);
     assert_int_equal(head.target, FAR_NODE);
@@ -372,7 +373,7 @@ static void messages_to_far_nodes_go_to_the_relay(void **state)
     open_bed(&bed);
     bring(&bed);
     through(&bed, RRCP_MSG_UNICAST, 5, RELAY);
-    /* In its place in the stream: all hear it, the relay that carries us passes it on. */
+    /* In its place in the stream: relays hear it, the one that carries us passes it on. */
     through(&bed, 0, 5, 0);
     through(&bed, RRCP_MSG_UNICAST, 0, RELAY);
     through(&bed, RRCP_MSG_UNICAST, MESSAGE_MAX - RELAY_TO_BYTES, RELAY);
