@@ -17,9 +17,8 @@ static struct rrcp_assembly *assembly_of(struct rrcp *r, const struct rrcp_item 
 
 /* ---- events ------------------------------------------------------------------------------- */
 
-static void fill_message(struct rrcp *r, const struct rrcp_item *item,
-                         const struct packet_chunk *chunk, const uint8_t *bytes, uint32_t length,
-                         struct backbone_event *out)
+static void fill_message(const struct rrcp_item *item, const struct packet_chunk *chunk,
+                         const uint8_t *bytes, uint32_t length, struct backbone_event *out)
 {
     out->type = BACKBONE_MESSAGE;
     out->flags = (uint8_t)((item->stream == STREAM_UNICAST ? BACKBONE_FLAG_UNICAST : 0) |
@@ -35,29 +34,39 @@ static void fill_message(struct rrcp *r, const struct rrcp_item *item,
     out->rx_ns = item->time_ns;
     out->count = 0;
     out->reason = 0;
-    if (__builtin_expect(r->walk_is_odd, 0)) {
-        r->are_odd = true;
-        if (chunk->topic != RRCP_TOPIC_USER_DOWN)
-            return;
+}
+
+/* Not a user's message for users. */
+static bool is_odd(const struct packet_chunk *chunk)
+{
+    return __builtin_expect(chunk->topic == RRCP_TOPIC_USER_DOWN, 0) ||
+           __builtin_expect(chunk->source_port == RRCP_PORT_RESERVED, 0);
+}
+
+/* A peer's interest is for the engine, in its place among their messages. */
+static bool is_interest(const struct rrcp_item *item, const struct packet_chunk *chunk)
+{
+    return chunk->topic == RRCP_TOPIC_USER_DOWN && chunk->source_port == 0 &&
+           item->stream == STREAM_UNICAST && item->peer != PEER_SELF;
+}
+
+/* True: *out is an event. */
+static bool take_odd(struct rrcp *r, const struct rrcp_item *item, const struct packet_chunk *chunk,
+                     const uint8_t *bytes, uint32_t length, struct backbone_event *out)
+{
+    if (is_interest(item, chunk)) {
+        rrcp_interest_input(r, r->peers[item->peer], bytes, length);
+        return false;
+    }
+    fill_message(item, chunk, bytes, length, out);
+    r->are_odd = true;
+    if (chunk->topic == RRCP_TOPIC_USER_DOWN) {
         out->type = BACKBONE_USER_DOWN;
         out->reason = length > 0 ? bytes[0] : 0;
         out->bytes = NULL;
         out->length = 0;
     }
-}
-
-/* Not a user's message for users. Messages with the same header share the answer. */
-static bool is_odd(const struct packet_chunk *chunk)
-{
-    return chunk->topic == RRCP_TOPIC_USER_DOWN || chunk->source_port == RRCP_PORT_RESERVED;
-}
-
-/* A peer's interest is for the engine, in its place among their messages. */
-static bool is_interest(const struct rrcp *r, const struct rrcp_item *item,
-                        const struct packet_chunk *chunk)
-{
-    return __builtin_expect(r->walk_is_odd, 0) && chunk->topic == RRCP_TOPIC_USER_DOWN &&
-           chunk->source_port == 0 && item->stream == STREAM_UNICAST && item->peer != PEER_SELF;
+    return true;
 }
 
 /* No memory for a message of several packets: the user gets a gap instead. */
@@ -109,11 +118,9 @@ static bool take_piece(struct rrcp *r, const struct rrcp_item *item,
         fill_refused(r, item, out);
         return true;
     }
-    if (is_interest(r, item, chunk)) {
-        rrcp_interest_input(r, r->peers[item->peer], a->bytes, a->total);
-        return false;
-    }
-    fill_message(r, item, chunk, a->bytes, a->total, out);
+    if (is_odd(chunk))
+        return take_odd(r, item, chunk, a->bytes, a->total, out);
+    fill_message(item, chunk, a->bytes, a->total, out);
     return true;
 }
 
@@ -131,15 +138,13 @@ static int walk_packet(struct rrcp *r, const struct rrcp_item *item, struct back
         r->walk_pos = item->stream == STREAM_UNICAST ? PACKET_UDATA_BYTES : PACKET_DATA_BYTES;
     while (r->walk_pos < item->length && n < max && !*is_lent) {
         rrcp_chunk_next(item->bytes, &r->walk_pos, chunk);
-        if (!(chunk->flags & CHUNK_SAME))
-            r->walk_is_odd = is_odd(chunk);
         if ((chunk->flags & CHUNK_DIRECTED) && chunk->session != r->session)
             continue;
         if ((chunk->flags & (CHUNK_BEGIN | CHUNK_END)) == (CHUNK_BEGIN | CHUNK_END)) {
-            if (is_interest(r, item, chunk))
-                rrcp_interest_input(r, r->peers[item->peer], chunk->bytes, chunk->length);
+            if (is_odd(chunk))
+                n += take_odd(r, item, chunk, chunk->bytes, chunk->length, &out[n]);
             else
-                fill_message(r, item, chunk, chunk->bytes, chunk->length, &out[n++]);
+                fill_message(item, chunk, chunk->bytes, chunk->length, &out[n++]);
         } else if (take_piece(r, item, chunk, &out[n])) {
             n++;
             *is_lent = true;

@@ -567,8 +567,7 @@ struct rrcp {
     uint32_t way_tail; /* what was delivered to make room in the pool lies before it */
     uint32_t walk_pos; /* offset in the packet at the head; 0: not begun */
     struct packet_chunk walk_chunk;
-    bool walk_is_odd; /* the chunk's header is not that of a user's message for users */
-    bool are_odd;     /* the last events are not all messages of users */
+    bool are_odd; /* the last events are not all messages of users */
     struct rrcp_assembly self_assembly[2];
     uint64_t assembly_bytes;
     uint32_t release_count; /* packets at the head that the last rrcp_event() finished */
