@@ -65,6 +65,7 @@ struct side {
     uint64_t stats_ns;
     uint64_t told_other; /* a relay with other services */
     uint64_t told_dropped, told_at_ns;
+    uint64_t told_hops, hops_at_ns;
     uint64_t told_carried, told_standing_by;
     struct stats_entry *forward[STATS_ROW_COUNT(forward_rows)];
     struct stats_entry *heard[STATS_ROW_COUNT(heard_rows)];
@@ -185,6 +186,11 @@ static void tell(struct net_relay *relay, int index, uint64_t now_ns)
                (unsigned long long)counters->carried, (unsigned long long)counters->standing_by);
     side->told_carried = counters->carried;
     side->told_standing_by = counters->standing_by;
+    if (net_must_tell(counters->hops, &side->told_hops, &side->hops_at_ns, now_ns))
+        md_log(MD_LOG_WARNING,
+               "%llu messages from network %s were dropped so far: they had come over %d relays, "
+               "the most there may be; their senders are told",
+               (unsigned long long)side->told_hops, side->net->config.node.network, RELAY_HOPS_MAX);
     if (net_must_tell(counters->dropped + counters->too_long, &side->told_dropped,
                       &side->told_at_ns, now_ns))
         md_log(
@@ -319,6 +325,7 @@ static int open_forward(struct net_relay *relay, const struct forward_config *na
     config.id = new_id();
     for (int i = 0; i < FORWARD_SIDES; i++) {
         config.session[i] = relay->sides[i].net->session;
+        config.peer_timeout_ns[i] = relay->sides[i].net->config.node.engine.peer_timeout_ns;
         config.message_bytes_max[i] = relay->sides[i].net->config.node.engine.message_bytes_max;
         if (relay->sides[i].net->config.busy_poll_ns > relay->busy_ns)
             relay->busy_ns = relay->sides[i].net->config.busy_poll_ns;

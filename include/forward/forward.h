@@ -41,6 +41,7 @@ struct forward_config {
     const struct forward_name *topics; /* of bare topics; PREFIX* for all that begin so */
     size_t topic_count;
     uint64_t queue_bytes;                      /* of each side; 0: 16 MiB */
+    uint64_t peer_timeout_ns[FORWARD_SIDES];   /* of the engines; 0: 3.5 s */
     uint32_t message_bytes_max[FORWARD_SIDES]; /* of the engines */
 };
 

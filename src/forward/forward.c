@@ -13,6 +13,8 @@
 
 #define TICK_NS  (50 * MD_NS_PER_MS)
 #define GREET_NS (50 * MD_NS_PER_MS)
+/* The engine's default. */
+#define PEER_TIMEOUT_NS (3500 * MD_NS_PER_MS)
 
 enum { QUEUE_BYTES = 16 << 20 };
 
@@ -32,6 +34,8 @@ static int side_open(struct side *side, const struct forward_config *config, int
 
     side->session = config->session[index];
     side->message_bytes_max = config->message_bytes_max[index];
+    side->peer_timeout_ns =
+        config->peer_timeout_ns[index] ? config->peer_timeout_ns[index] : PEER_TIMEOUT_NS;
     int err = queue_open(&side->queue, bytes);
     if (!err)
         err = relay_far_create(side->session, true, &side->far);
@@ -144,7 +148,8 @@ static void take_stream(struct forward *f, struct side *from, uint64_t now_ns,
 
 /* ---- for one node --------------------------------------------------------------------------- */
 
-/* A message of `to`'s user to `missed` was dropped. */
+/* A message of `to`'s user to `missed` was dropped. Its sender is told how many; and the node that
+ * it was for, since not all that is lost is said again: the end of a private stream is not. */
 static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint16_t port,
                          uint64_t missed)
 {
@@ -154,6 +159,7 @@ static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint
 
     if (!put_unicast(side, &head, NULL))
         origin_owe(origin_find(other_side(f, side), to), missed, 0);
+    origin_owe(origin_find(side, missed), to, 0);
 }
 
 /* The other network takes no message of a node that is not carried, nor of one that has just come
@@ -216,6 +222,8 @@ static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
 
     if (in->hops >= RELAY_HOPS_MAX) {
         from->counters.hops++;
+        if (in->kind == RELAY_TO && in->event.flags & BACKBONE_FLAG_UNICAST)
+            tell_dropped(f, from, in->event.session, in->event.src_port, in->target);
         return;
     }
     if (!relay_far_find(side->far, in->target, &place)) {

@@ -44,6 +44,7 @@ struct origin {
 struct side {
     uint64_t session; /* the relay's own */
     uint32_t message_bytes_max;
+    uint64_t peer_timeout_ns;
     struct relay_far *far;
     struct instances *instances; /* heard here */
     /* Carried onto it from the other one. */

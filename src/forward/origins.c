@@ -291,10 +291,17 @@ static bool is_others(struct forward *f, struct side *side, struct origin *o)
     return true;
 }
 
+/* An origin that comes over other relays may be of this very network, and dead: its nodes know that
+ * after peerTimeout, and what waits at each of those relays is old then. */
+static uint64_t listen_ns(const struct side *side, const struct origin *o)
+{
+    return o->hops == 0 ? LISTEN_NS : side->peer_timeout_ns + RELAY_HOPS_MAX * PUT_WAIT_NS;
+}
+
 void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct origin *o)
 {
     bool is_possible = o->is_heard && o->is_wanted && o->hops < RELAY_HOPS_MAX &&
-                       now_ns >= f->begin_ns + LISTEN_NS &&
+                       now_ns >= f->begin_ns + listen_ns(side, o) &&
                        !relay_far_is_relay(other_side(f, side)->far, o->session);
 
     o->stands_by = false;
@@ -328,11 +335,12 @@ void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct
 static void keep_behind(struct forward *f, const struct side *side, uint64_t now_ns)
 {
     uint64_t highest = relay_far_highest_id(side->far);
+    uint64_t noise = f->sides[0].session % ID_STEP;
 
     if (now_ns < f->begin_ns + LISTEN_NS && highest >= f->id)
         f->id = highest < RELAY_ID_MAX - ID_STEP
-                    ? (highest + ID_STEP) / ID_STEP * ID_STEP + side->session % ID_STEP
-                    : RELAY_ID_MAX;
+                    ? (highest + ID_STEP) / ID_STEP * ID_STEP + noise
+                    : RELAY_ID_MAX - noise; /* nobody can be behind it: no tie, at least */
 }
 
 /* The first message of a topic may be the only one for long: its node is carried before. */

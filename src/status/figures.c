@@ -605,7 +605,7 @@ const struct status_figure status_figures[] = {
     F("rrcpd", "relay.noRoute", COUNTER, PLAIN,
         "Relay: messages dropped for a node that is not heard on the other network any more."),
     F("rrcpd", "relay.tooManyHops", COUNTER, PLAIN,
-        "Relay: messages dropped that had come over four relays."),
+        "Relay: messages dropped that had come over four relays; the sender is told."),
     F("rrcpd", "relay.early", COUNTER, PLAIN,
         "Relay: messages by unicast of nodes that are not carried, or not yet; the sender is told."),
     F("rrcpd", "relay.refused", COUNTER, PLAIN,

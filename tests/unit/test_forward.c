@@ -17,6 +17,8 @@ enum { A = 0, B = 1, OWN_A = 10, OWN_B = 20, SOURCE = 1000, SINK = 2000, OTHER =
 
 #define MAX_BYTES (64u << 10)
 
+static uint64_t own_a = OWN_A; /* another relay has another one */
+
 struct bed {
     struct forward *f;
     uint64_t now_ns;
@@ -24,6 +26,7 @@ struct bed {
     int streams, tos, drops, routes_up, routes_down, claims, notices, resets, parts, listed;
     uint64_t weight;
     size_t routes_bytes;
+    int resets_of_sink;
     struct relay_message last; /* STREAM, TO, DROPPED, NOTICE */
     struct rrcp_msg last_msg;
     uint8_t bytes[4096];
@@ -38,7 +41,7 @@ static void open_with(struct bed *bed, uint32_t max_bytes, size_t topic_count)
 {
     struct forward_name services[] = { name("IDN"), name("ELEKTRON") };
     struct forward_name topics[] = { name("risk.*"), name("clock") };
-    struct forward_config config = { .session = { OWN_A, OWN_B },
+    struct forward_config config = { .session = { own_a, OWN_B },
                                      .id = 50,
                                      .services = services,
                                      .service_count = 2,
@@ -89,6 +92,7 @@ static void drain(struct bed *bed, int side)
             bed->drops += message.kind == RELAY_DROPPED;
             bed->notices += message.kind == RELAY_NOTICE;
             bed->resets += message.kind == RELAY_RESET;
+            bed->resets_of_sink += message.kind == RELAY_RESET && message.target == SINK;
             bed->last = message;
             bed->last_msg = msg;
             if (message.length > 0 && message.length < 4096)
@@ -374,12 +378,11 @@ static void what_cannot_be_told_now_is_told_later(void **state)
         forward_take(bed.f, A, msg.flags & RRCP_MSG_UNICAST);
     while (forward_peek(bed.f, B, &msg)) /* SINK takes nothing, either: the DROPPED goes, too */
         forward_take(bed.f, B, msg.flags & RRCP_MSG_UNICAST);
-    int before = bed.resets;
+    int before = bed.resets, sink = bed.resets_of_sink;
     assert_int_equal(bed.drops, 0);
     pass(&bed, MD_NS_PER_S);
-    assert_int_equal(bed.resets, before + 1);
-    assert_int_equal(bed.last.origin, SOURCE);
-    assert_int_equal(bed.last.target, SINK);
+    assert_int_equal(bed.resets, before + 2);
+    assert_int_equal(bed.resets_of_sink, sink + 1);
     forward_destroy(bed.f);
 }
 
@@ -706,6 +709,119 @@ static void a_message_that_the_engine_drops_is_told_to_its_sender(void **state)
     forward_destroy(bed.f);
 }
 
+/* It may have been the end of a private stream, which its sender does not say again. */
+static void a_message_that_is_dropped_is_told_to_the_node_that_it_was_for(void **state)
+{
+    struct bed bed;
+    struct rrcp_msg msg;
+
+    (void)state;
+    open_bed(&bed);
+    carry_both(&bed);
+    pass(&bed, MD_NS_PER_S);
+    int before = bed.resets;
+    ask(&bed, SINK, 0, 1);
+    while (forward_peek(bed.f, A, &msg))
+        forward_take(bed.f, A, msg.flags & RRCP_MSG_UNICAST);
+    drain(&bed, B);
+    assert_int_equal(bed.drops, 1);
+    pass(&bed, MD_NS_PER_S);
+    assert_int_equal(bed.resets, before + 1);
+    assert_int_equal(bed.last.origin, SINK);
+    assert_int_equal(bed.last.target, SOURCE);
+    assert_int_equal(bed.last_msg.session, SOURCE);
+    forward_destroy(bed.f);
+}
+
+static void one_over_too_many_relays_is_counted_and_told_to_its_sender(void **state)
+{
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry(&bed);
+    peer(&bed, B, OTHER, BACKBONE_PEER_UP);
+    routes(&bed, B, 60,
+           &(struct relay_route){ .number = 5,
+                                  .hops = RELAY_HOPS_MAX,
+                                  .state = RELAY_ROUTE_UP,
+                                  .session = SINK,
+                                  .weight = 60 });
+    ask(&bed, OTHER, RELAY_HOPS_MAX, 1);
+    assert_int_equal(forward_counters(bed.f, B)->hops, 1);
+    drain(&bed, A);
+    drain(&bed, B);
+    assert_int_equal(bed.tos, 0);
+    assert_int_equal(bed.drops, 1);
+    assert_int_equal(bed.last.origin, SOURCE);
+    assert_int_equal(bed.last.target, SINK);
+    assert_int_equal(bed.last.port, 8);
+    assert_int_equal(bed.last_msg.session, OTHER);
+    forward_destroy(bed.f);
+}
+
+/* SOURCE, of network B, has died; nodes there notice after peerTimeout. Around a ring of relays its
+ * words are still on their way. */
+static void a_relay_that_starts_late_brings_no_dead_node_back(void **state)
+{
+    uint8_t bytes[RELAY_STREAM_BYTES + 64] = { 0 };
+
+    (void)state;
+    for (int dies = 0; dies < 2; dies++) {
+        struct bed bed;
+
+        open_bed(&bed);
+        peer(&bed, A, OTHER, BACKBONE_PEER_UP);
+        routes_of(&bed, A, SOURCE, RELAY_ROUTE_UP);
+        (void)relay_encode(
+            &(struct relay_message){
+                .kind = RELAY_STREAM, .hops = 1, .port = 3, .number = 5, .seq = 9 },
+            bytes);
+        bytes[RELAY_STREAM_BYTES] = RRMP_UPDATE;
+        bytes[RELAY_STREAM_BYTES + 1] = RRMP_VERSION << 4;
+        input(&bed, A,
+              (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                       .session = OTHER,
+                                       .src_port = RELAY_PORT,
+                                       .topic = rrmp_topic("IDN", 3),
+                                       .bytes = bytes,
+                                       .length = sizeof(bytes) });
+        pass(&bed, 5 * MD_NS_PER_S);
+        assert_int_equal(bed.claims, 0);
+        if (dies) /* after 3.5 s, and 0.4 s at each relay */
+            routes_of(&bed, A, SOURCE, RELAY_ROUTE_DOWN);
+        pass(&bed, MD_NS_PER_S);
+        assert_int_equal(bed.claims, !dies);
+        assert_int_equal(bed.routes_up, !dies);
+        forward_destroy(bed.f);
+    }
+}
+
+/* A relay there says that it started at the end of time. */
+static void relays_that_nobody_can_be_behind_are_not_equal(void **state)
+{
+    uint64_t weights[2];
+
+    (void)state;
+    for (uint64_t i = 0; i < 2; i++) {
+        struct bed bed;
+
+        own_a = OWN_A + i;
+        open_bed(&bed);
+        peer(&bed, B, OTHER, BACKBONE_PEER_UP);
+        rights(&bed, B, RELAY_ID_MAX, 1, RELAY_ROUTE_UP);
+        pass(&bed, MD_NS_PER_S);
+        peer(&bed, B, OTHER, BACKBONE_PEER_DOWN);
+        carry(&bed);
+        weights[i] = bed.weight;
+        forward_destroy(bed.f);
+    }
+    own_a = OWN_A;
+    assert_true(weights[0] != weights[1]);
+    for (int i = 0; i < 2; i++)
+        assert_true(weights[i] < RELAY_ID_MAX && weights[i] > RELAY_ID_MAX - (1 << 20));
+}
+
 static void one_whose_clock_is_behind_takes_nothing_away(void **state)
 {
     struct bed bed;
@@ -782,6 +898,10 @@ int main(void)
         cmocka_unit_test(no_message_waits_for_long),
         cmocka_unit_test(resets_of_others_go_on_five_times_a_second),
         cmocka_unit_test(a_message_that_the_engine_drops_is_told_to_its_sender),
+        cmocka_unit_test(a_message_that_is_dropped_is_told_to_the_node_that_it_was_for),
+        cmocka_unit_test(one_over_too_many_relays_is_counted_and_told_to_its_sender),
+        cmocka_unit_test(a_relay_that_starts_late_brings_no_dead_node_back),
+        cmocka_unit_test(relays_that_nobody_can_be_behind_are_not_equal),
         cmocka_unit_test(one_whose_clock_is_behind_takes_nothing_away),
         cmocka_unit_test(a_node_without_a_place_gets_one_later),
         cmocka_unit_test(a_list_of_routes_is_no_longer_than_a_message_may_be),
