@@ -313,7 +313,7 @@ static void tell_interest(struct net_relay *relay)
             md_log(MD_LOG_WARNING,
                    "nodes of mesh %s send this relay all that they send: relayTopics has a NAME*, "
                    "or there are more than %d services and topics",
-                   net->config.node.network, WISHES_TOPICS_MAX);
+                   net->config.node.network, WISHES_TOPICS_MAX - 1); /* one is the relays' */
     }
 }
 
