@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "relaysim.h"
+#include "seal/seal.h"
 
 /*
  * Instances tick, requesters ask them, some network away. Checked all the time: the ticks of each
@@ -28,6 +29,8 @@ enum scenario {
     SLOW_STORM, /* the same onto a slow network, in place of losses */
     SCENARIOS
 };
+
+static const char *const kinds[NETS_KINDS] = { "groups", "meshes", "mixed", "sealed" };
 
 static const char *const names[SCENARIOS] = { "two-relays", "ring",  "killed",    "loss",
                                               "restarts",   "slow",  "cut",       "chain",
@@ -66,12 +69,19 @@ static void build(struct world *w, enum scenario scenario)
     bool is_square = scenario == SQUARE || shape == 2;
     bool is_ring = scenario == RING || is_square || shape == 1;
 
+    enum nets nets = (enum nets)(w->seed / SCENARIOS % NETS_KINDS);
+
     w->net_count = scenario == CHAIN ? 6 : is_square ? 4 : is_ring ? 3 : 2;
     w->tick_rate = is_slow ? 8 : 1;
     w->data_rate = is_slow ? 300000 : 0;
     for (int net = 0; net < w->net_count; net++) {
-        w->nets[net] = simnet_create(&(struct simnet_config){
-            .seed = w->seed * 16 + (uint64_t)net, .nodes = PLACES_MAX, .socket_bytes = 4 << 20 });
+        w->is_mesh[net] = nets == NETS_MESHES || (nets >= NETS_MIXED && net % 2 == 0);
+        w->is_sealed[net] = nets == NETS_SEALED && net % 3 == 0;
+        w->nets[net] = simnet_create(
+            &(struct simnet_config){ .seed = w->seed * 16 + (uint64_t)net,
+                                     .nodes = PLACES_MAX,
+                                     .personality = w->is_mesh[net] ? SIMNET_MESH : SIMNET_UDP,
+                                     .socket_bytes = 4 << 20 });
         add_node(w, net, net == 0 || (net == 1 && w->seed % 3 == 0));
         add_node(w, net, false);
     }
@@ -282,6 +292,8 @@ static bool run_seed(uint64_t seed, int only, bool is_loud)
     w->seed = seed;
     w->prng = md_prng_init(seed);
     w->now_ns = MD_NS_PER_S;
+    if (seal_open(&w->seal) != 0)
+        abort();
     build(w, scenario);
     for (int i = 0; i < w->node_count; i++)
         node_start(w, &w->nodes[i]);
@@ -295,10 +307,12 @@ static bool run_seed(uint64_t seed, int only, bool is_loud)
     check_end(w);
     bool is_good = !w->failed;
     if (!is_good || is_loud)
-        printf("seed %" PRIu64 " %s: %s; ticks sent %" PRIu64 " got %" PRIu64 ", answers %" PRIu64
-               ", images %" PRIu64 ", forwarded %" PRIu64 ", gaps %" PRIu64 ", downs %" PRIu64 "\n",
-               seed, names[scenario], is_good ? "good" : w->failed, w->ticks_sent, w->ticks_got,
-               w->answers_got, w->images_got, w->forwarded, w->gaps_told, w->downs_told);
+        printf("seed %" PRIu64 " %s over %s: %s; ticks sent %" PRIu64 " got %" PRIu64
+               ", answers %" PRIu64 ", images %" PRIu64 ", forwarded %" PRIu64 ", gaps %" PRIu64
+               ", downs %" PRIu64 "\n",
+               seed, names[scenario], kinds[seed / SCENARIOS % NETS_KINDS],
+               is_good ? "good" : w->failed, w->ticks_sent, w->ticks_got, w->answers_got,
+               w->images_got, w->forwarded, w->gaps_told, w->downs_told);
     for (int i = 0; i < w->node_count; i++)
         if (w->nodes[i].place.is_up)
             node_stop(w, &w->nodes[i]);
@@ -307,6 +321,7 @@ static bool run_seed(uint64_t seed, int only, bool is_loud)
             relay_end(w, &w->relays[i]);
     for (int i = 0; i < w->net_count; i++)
         simnet_destroy(w->nets[i]);
+    seal_close(&w->seal);
     free(w);
     return is_good;
 }

@@ -21,6 +21,15 @@ enum {
 
 #define STEP_NS (1000 * 1000ull)
 
+/* What the networks of a run are: by the seed, in turn. */
+enum nets {
+    NETS_GROUPS, /* multicast */
+    NETS_MESHES,
+    NETS_MIXED,  /* by turns */
+    NETS_SEALED, /* by turns, and each third one has a key */
+    NETS_KINDS
+};
+
 /* An engine and its place in a network. */
 struct place {
     struct rrcp *engine;
@@ -75,6 +84,8 @@ struct world {
     int net_count, node_count, relay_count;
     struct simnet *nets[NETS_MAX];
     int places[NETS_MAX];
+    bool is_mesh[NETS_MAX], is_sealed[NETS_MAX];
+    struct rrcp_seal seal;
     struct node nodes[NODES_MAX];
     struct relay relays[RELAYS_MAX];
     uint64_t sessions[SESSIONS_MAX];
@@ -110,5 +121,7 @@ void relay_begin(struct world *w, struct relay *relay);
 void relay_end(struct world *w, struct relay *relay);
 void relay_run(struct world *w, struct relay *relay);
 int world_session(const struct world *w, uint64_t session);
+/* On a mesh the others leave out the rest. */
+void place_want(struct world *w, struct place *place, const uint32_t topics[], int count);
 
 #endif

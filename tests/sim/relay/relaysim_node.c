@@ -349,6 +349,7 @@ void node_start(struct world *w, struct node *node)
 {
     char name[32];
     struct rrcp_user user = { .receives = true };
+    const uint32_t service = rrmp_topic("IDN", 3);
     int number = (int)(node - w->nodes);
 
     snprintf(name, sizeof(name), "node%d.1.rrcpd", number);
@@ -360,6 +361,7 @@ void node_start(struct world *w, struct node *node)
     node->session = w->session_count;
     place_start(w, &node->place, name, number);
     node->port = rrcp_user_add(node->place.engine, &user);
+    place_want(w, &node->place, &service, 1); /* sources hear each other, too */
     memset(&node->far, 0, sizeof(node->far));
     if (node_far_open(&node->far, node->place.engine, 64 << 10) != MD_OK)
         abort();

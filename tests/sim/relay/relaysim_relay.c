@@ -42,12 +42,34 @@ int world_session(const struct world *w, uint64_t session)
     return -1;
 }
 
+/* All know all addresses. */
+static void set_mesh(const struct world *w, const struct place *place, struct rrcp_config *config)
+{
+    struct rrcp_mesh_config *mesh = &config->mesh;
+    const struct simnet *net = w->nets[place->net];
+
+    if (!w->is_mesh[place->net])
+        return;
+    config->peers_max = RRCP_MESH_PEERS_MAX;
+    mesh->is_on = true;
+    simnet_address(net, place->index, 0, &mesh->self);
+    for (int i = 0; i < w->places[place->net]; i++)
+        simnet_address(net, i, 0, &mesh->seeds[mesh->seed_count++]);
+}
+
+void place_want(struct world *w, struct place *place, const uint32_t topics[], int count)
+{
+    if (w->is_mesh[place->net])
+        rrcp_interest_set(place->engine, w->now_ns, topics, (uint32_t)count);
+}
+
 void place_start(struct world *w, struct place *place, const char *name, int owner)
 {
     struct rrcp_config config;
     struct rrcp_env env = { .take = take,
                             .give = give,
-                            .seed = { md_prng_u64(&w->prng), md_prng_u64(&w->prng) } };
+                            .seed = { md_prng_u64(&w->prng), md_prng_u64(&w->prng) },
+                            .seal = &w->seal };
     char network[16];
 
     rrcp_config_init(&config);
@@ -57,6 +79,10 @@ void place_start(struct world *w, struct place *place, const char *name, int own
     config.pool_packets = 8192;
     config.window_packets = 4096;
     config.message_bytes_max = 64 << 10;
+    set_mesh(w, place, &config);
+    config.key_count = w->is_sealed[place->net];
+    config.encrypts = true;
+    config.keys[0].bytes[0] = (uint8_t)place->net;
     if (owner < 0 && place->net == 1)
         config.data_rate = w->data_rate;
     if (rrcp_create(&config, &env, &place->engine) != MD_OK)
@@ -78,6 +104,19 @@ void place_receive(struct world *w, struct place *place)
     rrcp_input(place->engine, w->now_ns, in, count);
 }
 
+static void send_to_each(struct world *w, const struct place *place, const struct rrcp_packet *p)
+{
+    struct rrcp_address addresses[RRCP_MESH_PEERS_MAX];
+    uint64_t places[RRCP_MESH_PEERS_MAX];
+    int count = rrcp_group(place->engine, addresses, places, RRCP_MESH_PEERS_MAX), path;
+
+    for (int i = 0; i < count; i++)
+        if ((places[i] & ~p->skipped) != 0)
+            simnet_send(w->nets[place->net], place->index, 0,
+                        simnet_node_of(w->nets[place->net], &addresses[i], &path), p->bytes,
+                        p->length);
+}
+
 void place_send(struct world *w, struct place *place)
 {
     struct rrcp_packet out[PACKETS_MAX];
@@ -90,8 +129,11 @@ void place_send(struct world *w, struct place *place)
             int to =
                 out[i].to ? simnet_node_of(w->nets[place->net], out[i].to, &path) : SIMNET_GROUP;
 
-            simnet_send(w->nets[place->net], place->index, out[i].path, to, out[i].bytes,
-                        out[i].length);
+            if (to == SIMNET_GROUP && w->is_mesh[place->net])
+                send_to_each(w, place, &out[i]);
+            else
+                simnet_send(w->nets[place->net], place->index, out[i].path, to, out[i].bytes,
+                            out[i].length);
         }
 }
 
@@ -104,6 +146,7 @@ void relay_begin(struct world *w, struct relay *relay)
                                      .service_count = 1,
                                      .queue_bytes = 2 << 20,
                                      .id = w->now_ns / STEP_NS + 1 };
+    uint32_t topics[8];
     char name[32];
 
     config.id = config.id << 20 | (md_prng_u64(&w->prng) & 0xFFFFF);
@@ -115,6 +158,8 @@ void relay_begin(struct world *w, struct relay *relay)
     }
     if (forward_create(&config, &relay->forward) != MD_OK)
         abort();
+    for (int i = 0; i < FORWARD_SIDES; i++)
+        place_want(w, &relay->places[i], topics, forward_interest(relay->forward, topics, 8));
     relay->is_up = true;
 }
 

@@ -33,7 +33,7 @@ for name in "$@"; do
     fi
     if ! ${CC:-cc} -std=c17 -O2 -w -D_GNU_SOURCE -I "$root/include" -I "$root/src/attach" -I "$root/tests/sim" -I "$root/tests/sim/relay" \
         -o "$work/broken" "$root"/tests/sim/relay/*.c "$root/tests/sim/simnet.c" "$root/src/attach/node_far.c" \
-        "$work"/src/relay/*.c "$work"/src/forward/*.c "$libraries"/librmds_{rrmp,rrcp,base}.a -lxxhash -lpthread -lm; then
+        "$work"/src/relay/*.c "$work"/src/forward/*.c "$libraries"/librmds_{rrmp,rrcp,seal,base}.a -lcrypto -lxxhash -lpthread -lm; then
         echo "$name: does not build"; missed=$((missed + 1)); continue
     fi
     scenario=$(sed -n 's/^scenario: //p' "$here/$name.patch")
