@@ -183,6 +183,8 @@ static struct unicast_lane *turn_take(struct rrcp_unicast *u)
 {
     if (u->wishes.messages > 0)
         return &u->wishes;
+    if (u->turn_first == u->turn_last && u->turn_first->credit < 0)
+        u->turn_first->credit = 0; /* alone it takes nothing from others */
     while (u->turn_first != u->turn_last && u->turn_first->credit <= 0) {
         struct unicast_lane *lane = u->turn_first;
 

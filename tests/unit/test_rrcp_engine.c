@@ -717,6 +717,32 @@ static void a_storm_in_one_lane_keeps_no_other_waiting(void **state)
     net_free(net);
 }
 
+static void a_lane_that_was_alone_owes_nothing_for_it(void **state)
+{
+    static const char first[200] = "old", then[200] = "new";
+    struct net *net = net_make();
+    int old = 0, new = 0;
+
+    (void)state;
+    net_start(net);
+    for (int i = 0; i < 28000; i++)
+        assert_true(in_lane(net, 7, first, sizeof(first)));
+    run(net, MS / 10);
+    for (int i = 0; i < 4000; i++)
+        assert_true(in_lane(net, 9, then, sizeof(then)));
+    net->count = 0;
+    run(net, 2 * MS);
+    for (int i = 0; i < net->count && new < 1000; i++) {
+        bool is_new = strcmp((const char *)net->text[i], "new") == 0;
+
+        new += net->owners[i] == 1 && is_new;
+        old += net->owners[i] == 1 && !is_new && new > 0;
+    }
+    assert_int_equal(new, 1000);
+    assert_true(old > 900 && old < 1100);
+    net_free(net);
+}
+
 static void a_lane_may_be_as_long_as_what_it_leaves_for_others(void **state)
 {
     static uint8_t body[10000];
@@ -1306,6 +1332,7 @@ int main(void)
         cmocka_unit_test(unicast_without_a_buffer_looks_for_one_again_in_time),
         cmocka_unit_test(unicast_without_memory_is_dropped_alone),
         cmocka_unit_test(a_storm_in_one_lane_keeps_no_other_waiting),
+        cmocka_unit_test(a_lane_that_was_alone_owes_nothing_for_it),
         cmocka_unit_test(a_lane_may_be_as_long_as_what_it_leaves_for_others),
         cmocka_unit_test(lanes_are_bounded_and_an_empty_one_is_used_again),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
