@@ -88,6 +88,29 @@ int rwf_peek(struct rwf_bytes bytes, struct rwf_peek *peek);
 /* The same, and the sequence number: 1, *number is set; 0: the message has none. */
 int rwf_peek_seq_num(struct rwf_bytes bytes, struct rwf_peek *peek, uint32_t *number);
 
+/* The same of an UPDATE alone, which nearly all messages are; reads no more than it needs. Any
+ * other message is RWF_ERR_MALFORMED. */
+static inline int rwf_peek_update_seq_num(struct rwf_bytes bytes, uint32_t *number)
+{
+    const uint8_t *p = bytes.data;
+
+    if (bytes.length < 10 || (p[2] & 0x1f) != RWF_CLASS_UPDATE)
+        return RWF_ERR_MALFORMED;
+    const uint32_t head = 2u + ((uint32_t)p[0] << 8 | p[1]);
+    const uint32_t at = 11u + (p[8] >> 7); /* behind one byte of flags, or two, and two types */
+    const bool has_number = (p[at - 3] & RWF_UPDATE_HAS_SEQ_NUM) != 0;
+
+    if (head > bytes.length || at > head)
+        return RWF_ERR_SHORT;
+    if (!has_number)
+        return 0;
+    if (at + 4 > head)
+        return RWF_ERR_SHORT;
+    p += at;
+    *number = (uint32_t)p[0] << 24 | (uint32_t)p[1] << 16 | (uint32_t)p[2] << 8 | p[3];
+    return 1;
+}
+
 /* A member of the encoded message: its first byte (the length byte, if it has one) to behind it. */
 struct rwf_span {
     uint32_t at; /* 0: not there */

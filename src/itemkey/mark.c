@@ -7,17 +7,28 @@
 
 #define STREAM_ID_END 8u /* it differs by source */
 
-void itemkey_mark(struct rrmp_view message, struct rrmp_mark *mark)
+/* Where the part begins that counts. */
+static __attribute__((noinline)) size_t begin_of(struct rwf_bytes bytes, struct rrmp_mark *mark)
 {
     struct rwf_peek peek;
-    size_t from = message.length < STREAM_ID_END ? message.length : STREAM_ID_END;
+    int rc = rwf_peek_seq_num(bytes, &peek, &mark->number);
 
-    *mark = (struct rrmp_mark){ 0 };
-    int rc = rwf_peek_seq_num(rwf_bytes(message.bytes, message.length), &peek, &mark->number);
-    if (rc >= 0) {
+    mark->has_number = rc > 0;
+    if (rc >= 0 && peek.msg_class == RWF_CLASS_REFRESH)
+        return peek.payload_at;
+    return bytes.length < STREAM_ID_END ? bytes.length : STREAM_ID_END;
+}
+
+void itemkey_mark(struct rrmp_view message, struct rrmp_mark *mark)
+{
+    const struct rwf_bytes bytes = rwf_bytes(message.bytes, message.length);
+    size_t from = STREAM_ID_END;
+
+    mark->number = 0;
+    int rc = rwf_peek_update_seq_num(bytes, &mark->number);
+    if (rc >= 0)
         mark->has_number = rc > 0;
-        if (peek.msg_class == RWF_CLASS_REFRESH)
-            from = peek.payload_at;
-    }
+    else
+        from = begin_of(bytes, mark);
     mark->hash = rrmp_key_hash(message.bytes + from, message.length - from);
 }

@@ -23,25 +23,28 @@ void rrmp_position_begin(struct rrmp_position *position, const struct rrmp_mark 
 
 static void number_take(struct rrmp_position *position, const struct rrmp_mark *mark)
 {
-    if (!mark->has_number || (position->is_known && mark->number == position->number)) {
+    /* Nearly all messages have the next number. */
+    if (mark->has_number && position->is_known && rrmp_after(mark->number, position->number)) {
+        position->is_counted = true;
+    } else if (!mark->has_number || (position->is_known && mark->number == position->number)) {
         position->is_broken = position->is_broken || position->count == UINT16_MAX;
         position->count++;
         return;
+    } else {
+        position->is_broken = position->is_broken || position->is_known;
+        position->is_counted = position->is_known;
+        position->is_known = true;
     }
-    if (position->is_known && !rrmp_after(mark->number, position->number))
-        position->is_broken = true;
-    position->is_counted = position->is_known;
-    position->is_known = true;
     position->number = mark->number;
     position->count = 0;
 }
 
 void rrmp_position_pass(struct rrmp_position *position, const struct rrmp_mark *mark)
 {
+    uint64_t before = position->kept > 0 ? position->digest[0] : 0;
+
     number_take(position, mark);
-    if (position->kept == 0)
-        position->digest[0] = 0;
-    position->digest[0] = position->digest[0] << MESSAGE_BITS ^ mark->hash;
+    position->digest[0] = before << MESSAGE_BITS ^ mark->hash;
     position->digest[1] = mark->hash;
     if (position->kept < RRMP_POSITION_KEPT)
         position->kept++;

@@ -39,19 +39,6 @@ int rwf_peek(struct rwf_bytes bytes, struct rwf_peek *peek)
     return RWF_OK;
 }
 
-/* Nearly all messages are updates: behind a byte for their type is the number. */
-static int update_seq_num(const uint8_t *p, const struct rwf_peek *peek, uint32_t *number)
-{
-    const uint32_t at = peek->members_at + 1u;
-    const bool has_number = (peek->flags & RWF_UPDATE_HAS_SEQ_NUM) != 0;
-
-    if (at + (has_number ? sizeof(*number) : 0) > peek->payload_at)
-        return RWF_ERR_SHORT;
-    if (has_number)
-        *number = md_be32(p + at);
-    return has_number;
-}
-
 int rwf_peek_seq_num(struct rwf_bytes bytes, struct rwf_peek *peek, uint32_t *number)
 {
     struct md_rd rd;
@@ -59,7 +46,7 @@ int rwf_peek_seq_num(struct rwf_bytes bytes, struct rwf_peek *peek, uint32_t *nu
     if (rc < 0)
         return rc;
     if (peek->msg_class == RWF_CLASS_UPDATE)
-        return update_seq_num(bytes.data, peek, number);
+        return rwf_peek_update_seq_num(bytes, number);
 
     const struct member_table *table = members_of_class(peek->msg_class);
     uint16_t flags = peek->flags;

@@ -14,6 +14,11 @@
 #define BLOCK_BYTES  (256u << 10)
 #define REPLAY_NS    (8 * 1000000000ull)
 #define REPLAY_BYTES (256ull << 20)
+#define BLOCK_MEMORY (sizeof(struct block) + BLOCK_BYTES)
+#define SPARE_BYTES  (16 * BLOCK_MEMORY)
+#define LINE         64u
+#define FETCH_AHEAD  512u                 /* bytes: some messages */
+#define FETCH_LINES  3u                   /* a message takes two or three */
 #define ANSWERED_NS  (15 * 1000000000ull) /* a p2ps that misses the answer asks again after 5 s */
 
 struct block {
@@ -27,7 +32,8 @@ struct block {
 
 struct srcdist_replay {
     struct block *oldest, *newest;
-    struct block *spare; /* one, so that a steady stream allocates nothing */
+    struct block *spare; /* so that a steady stream allocates nothing, and meets no new memory; */
+    uint64_t spare_bytes;
     uint64_t next_serial;
     uint64_t bytes; /* of all blocks */
     uint32_t *of;   /* by item: what is followed of it, or MD_NIL */
@@ -105,6 +111,11 @@ void srcdist_replay_review(struct srcdist_core *core, uint32_t item)
 
 /* ---- blocks ---- */
 
+static uint64_t bytes_kept(const struct srcdist_core *core)
+{
+    return core->config.replay_bytes ? core->config.replay_bytes : REPLAY_BYTES;
+}
+
 static void drop_oldest(struct srcdist_core *core)
 {
     struct srcdist_replay *replay = core->replay;
@@ -114,21 +125,36 @@ static void drop_oldest(struct srcdist_core *core)
     if (!replay->oldest)
         replay->newest = NULL;
     replay->bytes -= sizeof(*block) + block->size;
-    if (!replay->spare && block->size == BLOCK_BYTES) {
-        replay->spare = block;
+    if (block->size != BLOCK_BYTES || replay->spare_bytes >= SPARE_BYTES ||
+        replay->bytes + replay->spare_bytes + BLOCK_MEMORY > bytes_kept(core)) {
+        free(block);
         return;
     }
-    free(block);
+    block->next = replay->spare;
+    replay->spare = block;
+    replay->spare_bytes += BLOCK_MEMORY;
+}
+
+static struct block *take_spare(struct srcdist_replay *replay)
+{
+    struct block *block = replay->spare;
+
+    if (!block)
+        return NULL;
+    replay->spare = block->next;
+    replay->spare_bytes -= BLOCK_MEMORY;
+    return block;
+}
+
+static void free_spare(struct srcdist_replay *replay)
+{
+    for (struct block *block; (block = take_spare(replay)) != NULL;)
+        free(block);
 }
 
 static uint64_t time_kept(const struct srcdist_core *core)
 {
     return core->config.replay_ns ? core->config.replay_ns : REPLAY_NS;
-}
-
-static uint64_t bytes_kept(const struct srcdist_core *core)
-{
-    return core->config.replay_bytes ? core->config.replay_bytes : REPLAY_BYTES;
 }
 
 static void drop_old(struct srcdist_core *core)
@@ -139,14 +165,12 @@ static void drop_old(struct srcdist_core *core)
         drop_oldest(core);
 }
 
-/* Room for a message behind all others; NULL: no memory. */
-static struct block *block_for(struct srcdist_core *core, size_t size)
+/* A new block behind all others, with room for a message of this size; NULL: no memory. */
+static struct block *add_block(struct srcdist_core *core, size_t size)
 {
     struct srcdist_replay *replay = core->replay;
     size_t bytes = size > BLOCK_BYTES ? size : BLOCK_BYTES;
 
-    if (replay->newest && replay->newest->size - replay->newest->used >= size)
-        return replay->newest;
     drop_old(core);
     while (replay->oldest && replay->bytes + sizeof(struct block) + bytes > bytes_kept(core)) {
         core->stats.replay_cut++;
@@ -155,13 +179,11 @@ static struct block *block_for(struct srcdist_core *core, size_t size)
                             "a p2ps that loses another source may get images; raise replayBytes");
         drop_oldest(core);
     }
-    struct block *block = NULL;
-    if (bytes == BLOCK_BYTES && replay->spare) {
-        block = replay->spare;
-        replay->spare = NULL;
-    } else {
+    if (bytes > BLOCK_BYTES)
+        free_spare(replay); /* replayBytes is for both */
+    struct block *block = bytes == BLOCK_BYTES ? take_spare(replay) : NULL;
+    if (!block)
         block = malloc(sizeof(*block) + bytes);
-    }
     if (!block)
         return NULL;
     *block = (struct block){ .size = bytes, .first_serial = replay->next_serial };
@@ -184,8 +206,7 @@ void srcdist_replay_tick(struct srcdist_core *core)
     drop_old(core);
     core->stats.replay_bytes_now = replay->bytes;
     core->stats.replay_memory_now = replay->bytes + replay->memory +
-                                    replay->of_room * sizeof(*replay->of) +
-                                    (replay->spare ? sizeof(struct block) + BLOCK_BYTES : 0);
+                                    replay->of_room * sizeof(*replay->of) + replay->spare_bytes;
 }
 
 void srcdist_replay_destroy(struct srcdist_core *core)
@@ -196,7 +217,7 @@ void srcdist_replay_destroy(struct srcdist_core *core)
         return;
     while (replay->oldest)
         drop_oldest(core);
-    free(replay->spare);
+    free_spare(replay);
     free(replay->of);
     md_slots_fini(&replay->followed);
     free(replay);
@@ -231,28 +252,38 @@ struct srcdist_kept *srcdist_replay_before(const struct srcdist_core *core,
     return is_there ? kept->before : NULL;
 }
 
+/* The place of the next messages is in no cache any more: it is fetched while this one is copied.
+ */
+static void fetch(const uint8_t *at)
+{
+    for (unsigned i = 0; i < FETCH_LINES; i++)
+        __builtin_prefetch(at + FETCH_AHEAD + i * LINE, 1);
+}
+
 static void keep(struct srcdist_core *core, struct srcdist_followed *followed, uint8_t type,
                  struct rwf_bytes message)
 {
+    struct srcdist_replay *replay = core->replay;
     size_t size = (sizeof(struct srcdist_kept) + message.length + 7) & ~(size_t)7;
-    struct block *block = block_for(core, size);
+    struct block *block = replay->newest;
 
+    if (!block || block->size - block->used < size)
+        block = add_block(core, size);
     if (!block) { /* without it nothing before it can be replayed either */
-        followed->first_serial = core->replay->next_serial;
+        followed->first_serial = replay->next_serial;
         return;
     }
     void *at = block->bytes + block->used;
     struct srcdist_kept *kept = at;
+    fetch(at);
     block->used += size;
     block->last_ns = core->now_ns;
-    *kept = (struct srcdist_kept){
-        .before = followed->last,
-        .before_serial = followed->last_serial,
-        .serial = core->replay->next_serial++,
-        .length = (uint32_t)message.length,
-        .type = type,
-        .position = followed->position,
-    };
+    kept->before = followed->last;
+    kept->before_serial = followed->last_serial;
+    kept->serial = replay->next_serial++;
+    kept->length = (uint32_t)message.length;
+    kept->type = type;
+    kept->position = followed->position;
     if (message.length)
         memcpy(kept->bytes, message.data, message.length);
     if (message.length >= 8)

@@ -18,11 +18,14 @@ static void check_layout(struct rwf_bytes bytes, const struct rwf_msg *msg)
 {
     struct rwf_layout layout;
     struct rwf_peek peek;
-    uint32_t number = 0;
+    uint32_t number = 0, of_update = 0;
 
     expect(rwf_layout_decode(bytes, &layout) == RWF_OK);
     expect(rwf_peek_seq_num(bytes, &peek, &number) == (layout.seq_num.at != 0));
     expect(layout.seq_num.at == 0 || number == md_be32(bytes.data + layout.seq_num.at));
+    bool is_update = peek.msg_class == RWF_CLASS_UPDATE;
+    int rc = rwf_peek_update_seq_num(bytes, &of_update);
+    expect(is_update ? rc == (layout.seq_num.at != 0) && of_update == number : rc < 0);
     expect(layout.peek.stream_id == msg->stream_id && layout.peek.domain == msg->domain);
     expect(layout.peek.payload_length == msg->payload.length);
     if (layout.key.at != 0) {

@@ -245,6 +245,41 @@ static void a_sequence_number_is_read_without_the_rest(void **state)
     assert_int_equal(peek.msg_class, RWF_CLASS_REFRESH);
     assert_int_equal(peek.payload_length, message.payload.length);
     assert_true(rwf_peek_seq_num(rwf_bytes(buffer, 12), &peek, &number) < 0);
+    assert_true(rwf_peek_update_seq_num(bytes, &number) < 0); /* no update */
+}
+
+static void a_sequence_number_of_an_update_is_read(void **state)
+{
+    struct rwf_msg message = { .msg_class = RWF_CLASS_UPDATE,
+                               .domain = RWF_DOMAIN_MARKET_PRICE,
+                               .stream_id = 5,
+                               .container = RWF_TYPE_OPAQUE,
+                               .payload = rwf_text("12345") };
+    static const uint16_t more[] = { 0, RWF_UPDATE_HAS_PERM_DATA, RWF_UPDATE_DO_NOT_CONFLATE };
+    uint8_t buffer[200];
+    struct rwf_peek peek;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(more) / sizeof(more[0]); i++) { /* one byte of flags, or two */
+        uint32_t number = 7;
+
+        message.flags = more[i];
+        message.perm_data = rwf_text("P");
+        struct rwf_bytes bytes = encoded(&message, buffer, sizeof(buffer));
+        assert_int_equal(rwf_peek_update_seq_num(bytes, &number), 0);
+        assert_int_equal(number, 7);
+        message.flags |= RWF_UPDATE_HAS_SEQ_NUM;
+        message.seq_num = 0x80000002u;
+        bytes = encoded(&message, buffer, sizeof(buffer));
+        assert_int_equal(rwf_peek_update_seq_num(bytes, &number), 1);
+        assert_int_equal(number, 0x80000002u);
+        assert_int_equal(rwf_peek(bytes, &peek), RWF_OK);
+        for (size_t length = 0; length < bytes.length; length++) /* cut: as rwf_peek() says */
+            assert_true(rwf_peek_update_seq_num(rwf_bytes(buffer, length), &number) < 0 ||
+                        length >= peek.payload_at);
+        buffer[1] = 10; /* the header ends before the number */
+        assert_true(rwf_peek_update_seq_num(bytes, &number) < 0);
+    }
 }
 
 /* What goes onto the backbone: no key, no group, stream 0, everything else as it was. */
@@ -460,6 +495,7 @@ int main(void)
         cmocka_unit_test(flags_are_patched_while_their_word_keeps_its_length),
         cmocka_unit_test(the_layout_says_where_the_members_stand),
         cmocka_unit_test(a_sequence_number_is_read_without_the_rest),
+        cmocka_unit_test(a_sequence_number_of_an_update_is_read),
         cmocka_unit_test(the_backbone_form_has_no_key_no_group_and_stream_0),
         cmocka_unit_test(a_key_with_the_own_service_id_is_inserted),
         cmocka_unit_test(flags_that_need_a_second_byte_move_the_members),
