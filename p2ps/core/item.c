@@ -12,6 +12,7 @@
 #include "network.h"
 #include "pace.h"
 #include "phase.h"
+#include "preempt.h"
 #include "private.h"
 #include "tally.h"
 #include "trail.h"
@@ -316,10 +317,12 @@ void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
 void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
-    const struct p2ps_watch *w = &core->items[item].watches[watch];
+    struct p2ps_watch *w = &core->items[item].watches[watch];
     struct p2ps_client *c = p2ps_client_at(core, w->client);
 
     p2ps_trail_close(core, item, watch);
+    if (w->flags & P2PS_WATCH_PREEMPTED)
+        p2ps_preempt_leave(core, w);
     c->item_streams--;
     p2ps_tally_items(c, -1);
     if (w->flags & P2PS_WATCH_OWED)
