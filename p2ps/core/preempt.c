@@ -7,7 +7,6 @@
 #include "item.h"
 #include "network.h"
 #include "status.h"
-#include "tally.h"
 #include "watch.h"
 
 #define LOOKS    4096u /* at streams of a client for one that stands back, or that comes back */
@@ -136,17 +135,6 @@ void p2ps_preempt_tell(struct p2ps_core *core, uint32_t item, uint32_t watch)
     p2ps_client_doom(core, w->client);
 }
 
-void p2ps_preempt_leave(struct p2ps_core *core, struct p2ps_watch *w)
-{
-    struct p2ps_client *c = &core->clients[w->client];
-
-    w->flags &= (uint16_t)~P2PS_WATCH_PREEMPTED;
-    c->preempted--;
-    core->stats.streams_preempted_now--;
-    c->item_streams++;
-    p2ps_tally_items(c, 1);
-}
-
 static void stand_back(struct p2ps_core *core, uint32_t client, const struct found *found)
 {
     struct p2ps_client *c = &core->clients[client];
@@ -162,11 +150,7 @@ static void stand_back(struct p2ps_core *core, uint32_t client, const struct fou
         p2ps_watch_status(core, found->item, at, &state);
         return;
     }
-    w->flags |= P2PS_WATCH_PREEMPTED;
-    c->preempted++;
-    core->stats.streams_preempted_now++;
-    c->item_streams--;
-    p2ps_tally_items(c, -1);
+    p2ps_item_watch_preempt(core, w, true);
     p2ps_preempt_tell(core, found->item, at);
 }
 
@@ -197,7 +181,7 @@ static bool come_back(struct p2ps_core *core, uint32_t client)
     if (found.stream_id == 0)
         return false;
     uint32_t at = p2ps_item_watch_find(core, found.item, client, found.stream_id);
-    p2ps_preempt_leave(core, &core->items[found.item].watches[at]);
+    p2ps_item_watch_preempt(core, &core->items[found.item].watches[at], false);
     switch (p2ps_entitle_item(core, found.item, at, &answer)) {
     case ENTITLE_ALLOW:
         p2ps_watch_wants_image(core, found.item, at);

@@ -20,8 +20,6 @@ bool p2ps_preempt_make_room(struct p2ps_core *core, uint32_t client,
                             const struct omm_item_request *request);
 /* Says again that the stream waits for room. */
 void p2ps_preempt_tell(struct p2ps_core *core, uint32_t item, uint32_t watch);
-/* The watch ends, or has a place again. */
-void p2ps_preempt_leave(struct p2ps_core *core, struct p2ps_watch *w);
 /* Streams that stand back take up the room that there is. */
 void p2ps_preempt_tick(struct p2ps_core *core);
 /* When that is looked at next; UINT64_MAX: no stream stands back. */
