@@ -1,13 +1,16 @@
-/* bench_p2ps_fan.c - one item and many consumers of it: an update to all, and all of them leaving.
- */
+/* bench_p2ps_fan.c - one item and many consumers: an update to all, all leaving; and long lists. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage: bench_p2ps_fan [CLIENTS [UPDATES [rules]]]
+ *        bench_p2ps_fan open CLIENTS ITEMS
  *
  * The core of p2ps in one process with a source engine: no socket, no thread. With CLIENTS and
  * UPDATES it does that alone, for a count of instructions:
  * With `rules` an access file decides who sees the item.
  *     valgrind --tool=callgrind --toggle-collect=p2ps_core_backbone bench_p2ps_fan 100 2000
+ * With `open` each of the CLIENTS opens ITEMS, all in the same order and at the same time; a turn
+ * is said to last 100 us, so the images a write do not depend on the machine.
+ *     valgrind --tool=callgrind --toggle-collect=open_lists bench_p2ps_fan open 100 500
  */
 #include <stdatomic.h>
 #include <stdio.h>
@@ -26,6 +29,10 @@
 #define ROUNDS      5
 #define QUEUE       4096u
 #define SIZE        512u
+#define FIELDS_SIZE 40u   /* of an update */
+#define FIELDS_MAX  360u  /* of an image, when lists are opened */
+#define FRAME_SIZE  6144u /* a write of more is worth it */
+#define TURN_NS     100000u
 
 /* What one side has sent. */
 struct batch {
@@ -39,6 +46,10 @@ struct batch {
 struct consumer {
     uint32_t number;
     uint64_t messages;
+    uint32_t next; /* of its list */
+    uint32_t items;
+    size_t queued; /* bytes, since the last write */
+    uint64_t writes;
     uint8_t bytes[SIZE];
 };
 
@@ -51,6 +62,8 @@ struct bench {
 };
 
 static struct batch down, up;
+static size_t image_size = FIELDS_SIZE;
+static struct bench *opening; /* whose lists are opened */
 static struct consumer consumers[CLIENTS_MAX];
 
 static uint8_t *reserve(void *context, const struct backbone_target *target, size_t length)
@@ -85,6 +98,15 @@ static uint64_t clock_ns(void)
     return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
+/* Of this process: it does not count the time of others. */
+static uint64_t cpu_ns(void)
+{
+    struct timespec used;
+
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
+    return (uint64_t)used.tv_sec * 1000000000u + (uint64_t)used.tv_nsec;
+}
+
 static void must(bool holds, const char *what)
 {
     if (holds)
@@ -104,6 +126,7 @@ static int put(void *self, const struct p2ps_made *made, int32_t stream_id, bool
         return MD_ERR_FULL;
     p2ps_rwf_write(consumer->bytes, made, stream_id, solicited, snapshot);
     consumer->messages++;
+    consumer->queued += made->length;
     return MD_OK;
 }
 
@@ -123,14 +146,20 @@ static int tell(void *self, struct rwf_bytes bytes)
 
 static void flush(void *self)
 {
-    (void)self;
+    struct consumer *consumer = self;
+
+    consumer->writes += consumer->queued > 0;
+    consumer->queued = 0;
 }
 
 static bool is_full(const void *self)
 {
-    (void)self;
-    return false;
+    const struct consumer *consumer = self;
+
+    return consumer->queued > FRAME_SIZE;
 }
+
+static bool resume(void *self);
 
 static unsigned fill_of(const void *self)
 {
@@ -147,6 +176,7 @@ static const struct p2ps_front front = {
     .flush = flush,
     .is_full = is_full,
     .fill = fill_of,
+    .resume = resume,
 };
 
 static enum entitle_verdict ask(void *self, const struct entitle_query *query, uint64_t ticket,
@@ -170,18 +200,18 @@ static int answers(void *self, struct entitle_answer out[], int max)
 
 static size_t message(uint8_t *out, bool is_image)
 {
-    static uint8_t fields[40];
+    static uint8_t fields[FIELDS_MAX];
     struct rwf_encoder enc;
     struct rwf_msg msg = {
         .msg_class = is_image ? RWF_CLASS_REFRESH : RWF_CLASS_UPDATE,
         .domain = 6,
         .container = RWF_TYPE_OPAQUE,
-        .payload = rwf_bytes(fields, sizeof(fields)),
+        .payload = rwf_bytes(fields, is_image ? image_size : FIELDS_SIZE),
         .flags = is_image ? RWF_REFRESH_COMPLETE | RWF_REFRESH_SOLICITED : 0,
         .state = { .stream_state = RWF_STREAM_OPEN, .data_state = RWF_DATA_OK },
     };
 
-    rwf_encoder_init(&enc, out, 200);
+    rwf_encoder_init(&enc, out, SIZE);
     must(rwf_msg_encode(&enc, &msg) == RWF_OK, "a message cannot be written");
     return rwf_encoder_bytes(&enc).length;
 }
@@ -324,7 +354,7 @@ static void destroy(struct bench *bench)
     rrmp_source_destroy(bench->source);
 }
 
-static void come(struct bench *bench, uint32_t count)
+static void log_in(struct bench *bench, struct consumer *c)
 {
     const struct omm_login_request login = {
         .stream_id = 1,
@@ -334,29 +364,106 @@ static void come(struct bench *bench, uint32_t count)
         .single_open = true,
         .allow_suspect_data = true,
     };
-    const struct omm_item_request request = {
-        .stream_id = 5,
+
+    must(p2ps_client_add(bench->core, bench->now_ns, &front, c, "bench", 0, &c->number) == 0,
+         "no place for a client");
+    p2ps_client_login(bench->core, bench->now_ns, c->number, &login);
+}
+
+/* As it is in a message of the client. */
+static void open_one(struct bench *bench, const struct consumer *c, int32_t stream_id,
+                     const char *name)
+{
+    struct omm_item_request request;
+    struct rwf_encoder enc;
+    uint8_t bytes[SIZE];
+    struct rwf_msg msg = {
+        .msg_class = RWF_CLASS_REQUEST,
         .domain = 6,
-        .is_streaming = true,
+        .stream_id = stream_id,
+        .container = RWF_TYPE_NO_DATA,
+        .flags = RWF_REQUEST_STREAMING,
         .key = { .flags = RWF_KEY_HAS_SERVICE_ID | RWF_KEY_HAS_NAME | RWF_KEY_HAS_NAME_TYPE,
                  .service_id = bench->service_id,
-                 .name = rwf_text("POPULAR"),
+                 .name = rwf_text(name),
                  .name_type = RWF_NAME_RIC },
-        .container = RWF_TYPE_NO_DATA,
     };
 
-    for (uint32_t i = 0; i < count; i++) {
-        struct consumer *c = &consumers[i];
+    rwf_encoder_init(&enc, bytes, sizeof(bytes));
+    must(rwf_msg_encode(&enc, &msg) == RWF_OK &&
+             rwf_msg_decode(rwf_encoder_bytes(&enc), &msg) == RWF_OK,
+         "a request cannot be written");
+    omm_item_request_decode(&msg, &request);
+    p2ps_client_item(bench->core, bench->now_ns, c->number, &request);
+}
 
-        must(p2ps_client_add(bench->core, bench->now_ns, &front, c, "bench", 0, &c->number) == 0,
-             "no place for a client");
-        p2ps_client_login(bench->core, bench->now_ns, c->number, &login);
-        p2ps_client_item(bench->core, bench->now_ns, c->number, &request);
+static void come(struct bench *bench, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        log_in(bench, &consumers[i]);
+        open_one(bench, &consumers[i], 5, "POPULAR");
         if (i == 0)
             pass(bench);
     }
     pass(bench);
     must(p2ps_core_stats(bench->core)->watches_now == count, "not all are open");
+}
+
+/* The next request of its list, as a front hands it over. */
+static bool resume(void *self)
+{
+    struct consumer *consumer = self;
+    char name[16];
+
+    if (consumer->next == consumer->items)
+        return false;
+    snprintf(name, sizeof(name), "RIC%u.O", consumer->next);
+    open_one(opening, consumer, (int32_t)consumer->next++ + 5, name);
+    return true;
+}
+
+static __attribute__((noinline)) void open_lists(struct bench *bench, uint32_t clients,
+                                                 uint32_t items)
+{
+    opening = bench;
+    for (uint32_t i = 0; i < clients; i++) {
+        consumers[i].items = items;
+        while (p2ps_client_takes(bench->core, consumers[i].number))
+            must(resume(&consumers[i]), "a list is too short for a turn");
+    }
+    while (p2ps_core_has_work(bench->core)) {
+        bench->now_ns += TURN_NS;
+        rrmp_source_tick(bench->source, bench->now_ns, true);
+        to_core(bench);
+        p2ps_core_tick(bench->core, bench->now_ns, 1);
+        p2ps_core_settle(bench->core, bench->now_ns);
+        p2ps_core_flush(bench->core);
+        to_source(bench);
+    }
+    pass(bench);
+}
+
+static void measure_lists(uint32_t clients, uint32_t items)
+{
+    struct bench bench;
+
+    must(clients > 0 && clients <= CLIENTS_MAX && items > 0, "one to 20000 clients, and items");
+    image_size = FIELDS_MAX;
+    create(&bench);
+    for (uint32_t i = 0; i < clients; i++)
+        log_in(&bench, &consumers[i]);
+    pass(&bench);
+    uint64_t start = cpu_ns();
+    open_lists(&bench, clients, items);
+    double each_ns = (double)(cpu_ns() - start) / clients / items;
+    uint64_t writes = 0;
+    for (uint32_t i = 0; i < clients; i++)
+        writes += consumers[i].writes;
+    const struct p2ps_core_stats *stats = p2ps_core_stats(bench.core);
+    must(stats->watches_now == clients * items, "not all are open");
+    printf("%u clients, %u items: %.0f ns of CPU a stream, %.1f images a write\n", clients, items,
+           each_ns, (double)stats->refresh_out / (double)writes);
+    destroy(&bench);
 }
 
 /* Nanoseconds for each client that leaves, all in one turn or each in a turn of its own. */
@@ -415,6 +522,10 @@ static void measure(uint32_t count, uint32_t updates)
 
 int main(int argc, char **argv)
 {
+    if (argc == 4 && strcmp(argv[1], "open") == 0) {
+        measure_lists((uint32_t)strtoul(argv[2], NULL, 10), (uint32_t)strtoul(argv[3], NULL, 10));
+        return 0;
+    }
     if (argc > 1) {
         uint32_t count = (uint32_t)strtoul(argv[1], NULL, 10);
         uint32_t updates = argc > 2 ? (uint32_t)strtoul(argv[2], NULL, 10) : 1000;
