@@ -168,6 +168,16 @@ def build_limit(name):
     return program
 
 
+def self_signed(folder):
+    """A certificate for 127.0.0.1 and its key, in that folder: their paths."""
+    cert, key = (os.path.join(folder, name) for name in ("cert.pem", "key.pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt",
+                    "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj", "/CN=localhost",
+                    "-addext", "subjectAltName=IP:127.0.0.1", "-keyout", key, "-out", cert],
+                   check=True, capture_output=True)
+    return cert, key
+
+
 def conf_value(conf, process, parameter):
     """What that process takes from a configuration."""
     out = subprocess.run([os.path.join(BIN, "rmdscnf"), "get", conf, process, parameter],

@@ -63,6 +63,16 @@ def fanout(found, limits):
                  limits.GOAL, True)
 
 
+def fanout_tls(found, _):
+    yield figure("to 50 consumers over TLS, held", found["best_out_per_s"], "updates/s",
+                 is_more=True)
+
+
+def fanout_crowd(found, _):
+    yield figure("to 1,000 consumers of 1,000 items, held", found["best_out_per_s"], "updates/s",
+                 is_more=True)
+
+
 def rrcp(found, _):
     for row in found["results"]:
         name = f"{row['name']}, {row['pairs']}, {row['size']} B"
