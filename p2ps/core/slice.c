@@ -40,32 +40,56 @@ static bool ask_once(struct p2ps_core *core, uint32_t client, uint32_t serial)
            (has_more || c->batch || c->is_resuming || c->is_standing);
 }
 
-static void serve_busy(struct p2ps_core *core)
+/* The client asks until `end` asks are left of the turn. True: it has more requests. */
+static bool serve(struct p2ps_core *core, uint32_t client, uint32_t end)
+{
+    struct p2ps_work *work = &core->work;
+    struct p2ps_client *c = &core->clients[client];
+    uint32_t serial = c->serial;
+    bool has_more = !c->is_gone && !c->closing;
+
+    work->resuming = client;
+    while (has_more && work->asks > end) {
+        /* Streams that are taken up again were asked for before. */
+        if (!c->is_resuming && !c->is_standing && p2ps_work_parks(core, client))
+            has_more = false;
+        else
+            has_more = ask_once(core, client, serial);
+    }
+    work->resuming = P2PS_NONE;
+    return has_more;
+}
+
+/* The clients of a ring, each for its share, until `end` asks are left of the turn. A share that
+ * the turn cuts short goes on in the next one. */
+static void serve_ring(struct p2ps_core *core, struct p2ps_ring *ring, uint32_t share, uint32_t end)
 {
     struct p2ps_work *work = &core->work;
 
-    p2ps_service_asked_forget(core);
-    while (work->busy_first != P2PS_NONE && work->asks > 0) {
-        uint32_t client = work->busy_first;
-        struct p2ps_client *c = &core->clients[client];
-        uint32_t serial = c->serial;
-        uint32_t end = work->asks > P2PS_SHARE_ASKS ? work->asks - P2PS_SHARE_ASKS : 0;
-        bool has_more = !c->is_gone && !c->closing;
+    while (ring->first != P2PS_NONE && work->asks > end) {
+        uint32_t client = p2ps_ring_take(core, ring);
+        uint32_t before = work->asks;
 
-        work->busy_first = c->busy_next;
-        c->is_busy = false;
-        work->resuming = client;
-        while (has_more && work->asks > end) {
-            /* Streams that are taken up again were asked for before. */
-            if (!c->is_resuming && !c->is_standing && p2ps_work_parks(core, client))
-                has_more = false;
-            else
-                has_more = ask_once(core, client, serial);
-        }
-        work->resuming = P2PS_NONE;
+        if (ring->left == 0)
+            ring->left = share;
+        bool has_more = serve(core, client, before - end > ring->left ? before - ring->left : end);
+        uint32_t spent = before - work->asks;
+        ring->left = has_more && spent < ring->left ? ring->left - spent : 0;
         if (has_more)
-            p2ps_work_wait(core, client);
+            p2ps_ring_again(core, ring, client);
     }
+}
+
+static void serve_busy(struct p2ps_core *core)
+{
+    struct p2ps_work *work = &core->work;
+    bool has_both = work->fresh.first != P2PS_NONE && work->busy.first != P2PS_NONE;
+
+    p2ps_service_asked_forget(core);
+    serve_ring(core, &work->fresh, P2PS_SHARE_ASKS,
+               has_both ? (work->asks + work->is_odd_turn) / 2 : 0);
+    serve_ring(core, &work->busy, P2PS_LONG_ASKS, 0);
+    serve_ring(core, &work->fresh, P2PS_SHARE_ASKS, 0);
 }
 
 /* ---- a reload of the access rules ---- */

@@ -16,6 +16,7 @@ static uint32_t asks_of_turn(const struct p2ps_core *core)
 void p2ps_work_refill(struct p2ps_core *core)
 {
     core->work.asks = asks_of_turn(core);
+    core->work.is_odd_turn = !core->work.is_odd_turn;
     core->work.watches = P2PS_TURN_WATCHES;
     core->work.places = P2PS_TURN_PLACES;
     core->work.checks = P2PS_TURN_CHECKS;
@@ -25,7 +26,7 @@ void p2ps_work_start(struct p2ps_core *core)
 {
     struct p2ps_work *work = &core->work;
 
-    work->busy_first = work->busy_last = P2PS_NONE;
+    work->fresh = work->busy = (struct p2ps_ring){ P2PS_NONE, P2PS_NONE, 0 };
     work->drop_first = work->drop_last = P2PS_NONE;
     work->resuming = P2PS_NONE;
     work->check_client = work->check_item = work->tell_client = P2PS_NONE;
@@ -65,20 +66,50 @@ void p2ps_work_lock(struct p2ps_core *core, uint32_t item)
         work->has_new_roles = true; /* all items are asked for */
 }
 
-void p2ps_work_wait(struct p2ps_core *core, uint32_t client)
+/* ---- the rings of those who wait ---- */
+
+static void join(struct p2ps_core *core, struct p2ps_ring *ring, uint32_t client)
 {
-    struct p2ps_work *work = &core->work;
     struct p2ps_client *c = &core->clients[client];
 
-    if (c->is_busy)
-        return;
     c->is_busy = true;
     c->busy_next = P2PS_NONE;
-    if (work->busy_first == P2PS_NONE)
-        work->busy_first = client;
+    if (ring->first == P2PS_NONE)
+        ring->first = client;
     else
-        core->clients[work->busy_last].busy_next = client;
-    work->busy_last = client;
+        core->clients[ring->last].busy_next = client;
+    ring->last = client;
+}
+
+void p2ps_work_wait(struct p2ps_core *core, uint32_t client)
+{
+    if (!core->clients[client].is_busy)
+        join(core, &core->work.fresh, client);
+}
+
+uint32_t p2ps_ring_take(struct p2ps_core *core, struct p2ps_ring *ring)
+{
+    uint32_t client = ring->first;
+    struct p2ps_client *c = &core->clients[client];
+
+    ring->first = c->busy_next;
+    c->is_busy = false;
+    return client;
+}
+
+void p2ps_ring_again(struct p2ps_core *core, struct p2ps_ring *ring, uint32_t client)
+{
+    struct p2ps_client *c = &core->clients[client];
+
+    if (ring->left == 0) {
+        join(core, &core->work.busy, client);
+        return;
+    }
+    c->is_busy = true;
+    c->busy_next = ring->first;
+    if (ring->first == P2PS_NONE)
+        ring->last = client;
+    ring->first = client;
 }
 
 /* ---- those without a token ---- */
@@ -168,7 +199,8 @@ bool p2ps_client_takes(struct p2ps_core *core, uint32_t client)
     const struct p2ps_client *c = p2ps_client_at(core, client);
     const struct p2ps_work *work = &core->work;
     bool is_its_turn =
-        work->resuming == client || (work->busy_first == P2PS_NONE && work->resuming == P2PS_NONE);
+        work->resuming == client || (work->fresh.first == P2PS_NONE &&
+                                     work->busy.first == P2PS_NONE && work->resuming == P2PS_NONE);
 
     if (c->closing)
         return false; /* the end of the batch cuts it */
@@ -189,8 +221,9 @@ bool p2ps_core_is_spent(const struct p2ps_core *core)
 
 bool p2ps_core_has_work(const struct p2ps_core *core)
 {
-    return core->work.busy_first != P2PS_NONE || core->work.drop_first != P2PS_NONE ||
-           core->work.check_item != P2PS_NONE || core->work.check_client != P2PS_NONE ||
-           core->work.tell_client != P2PS_NONE || core->work.has_new_roles ||
-           core->work.lock_count > 0 || core->walk_items > 0 || core->closing.is_on;
+    return core->work.fresh.first != P2PS_NONE || core->work.busy.first != P2PS_NONE ||
+           core->work.drop_first != P2PS_NONE || core->work.check_item != P2PS_NONE ||
+           core->work.check_client != P2PS_NONE || core->work.tell_client != P2PS_NONE ||
+           core->work.has_new_roles || core->work.lock_count > 0 || core->walk_items > 0 ||
+           core->closing.is_on;
 }

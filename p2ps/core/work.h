@@ -12,6 +12,11 @@
  * requests left stand in a ring, each has its share, then it is the next one's turn; what one
  * client asks for is done in the order in which it asked.
  *
+ * There are two rings. A client comes into the one of newcomers and has a short share. One that has
+ * more than that to ask for goes on in the other ring, by long shares: an image less in each write
+ * costs more than the image. While both have clients, each has half of a turn's asks: so a single
+ * request waits for other newcomers, and not for all who open long lists.
+ *
  *     ask     a request, a name of a batch, 4 KiB of posts, of images out of the cache, of
  *             services or of dictionaries, a stream that a login takes up again or that stands by
  *             no more, 256 places looked at for such streams
@@ -35,7 +40,8 @@
  * each P2PS_ASK_RULES of them.
  */
 #define P2PS_TURN_ASKS     32
-#define P2PS_SHARE_ASKS    8
+#define P2PS_SHARE_ASKS    8  /* of a newcomer, */
+#define P2PS_LONG_ASKS     64 /* and of a client that had that and has more */
 #define P2PS_TURN_WATCHES  512
 #define P2PS_TURN_PLACES   8192
 #define P2PS_TURN_CHECKS   64
@@ -52,15 +58,23 @@
 
 struct p2ps_core;
 
+/* Clients that wait for their share; P2PS_NONE: nobody. */
+struct p2ps_ring {
+    uint32_t first;
+    uint32_t last;
+    uint32_t left; /* of the share of the first; 0: it has not begun */
+};
+
 struct p2ps_work {
     uint32_t asks; /* left in this turn */
     uint32_t watches;
     uint32_t places;
     uint32_t checks;
     uint32_t states;
-    uint32_t busy_first; /* rings of clients; P2PS_NONE: empty */
-    uint32_t busy_last;
-    uint32_t drop_first;
+    struct p2ps_ring fresh; /* newcomers, */
+    struct p2ps_ring busy;  /* and those who have more to ask for */
+    bool is_odd_turn;       /* the odd ask of a turn goes to the other ring each time */
+    uint32_t drop_first;    /* rings of clients; P2PS_NONE: empty */
     uint32_t drop_last;
     uint32_t resuming;     /* the client whose share it is; P2PS_NONE: nobody's */
     uint32_t check_client; /* who is asked for next after a reload; P2PS_NONE: all were */
@@ -92,5 +106,10 @@ void p2ps_work_unpark(struct p2ps_core *core);
 void p2ps_work_lock(struct p2ps_core *core, uint32_t item);
 /* The client has requests left. */
 void p2ps_work_wait(struct p2ps_core *core, uint32_t client);
+/* The first of the ring, which leaves it. */
+uint32_t p2ps_ring_take(struct p2ps_core *core, struct p2ps_ring *ring);
+/* One that was taken out has requests left: it is the first again if something is left of its
+ * share, else the last of those with long ones. */
+void p2ps_ring_again(struct p2ps_core *core, struct p2ps_ring *ring, uint32_t client);
 
 #endif
