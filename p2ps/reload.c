@@ -73,7 +73,6 @@ static bool read_tuning(const struct p2ps *p2ps, const struct md_conf *conf,
             .posts = rate_of(object, "postRate", "postBurst"),
         },
         .aggregate_items = md_conf_u64(object, "aggregateItemLimit"),
-        .preempts = md_conf_bool(object, "preemptItems"),
         .flush_interval_ns =
             md_conf_bool(object, "timedWrites") ? md_conf_time_ns(object, "flushInterval") : 0,
         .tcp_nodelay = md_conf_bool(object, "tcpNoDelay"),

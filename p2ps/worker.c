@@ -287,7 +287,6 @@ static void take_tuning(struct p2ps_worker *worker, const struct p2ps_tuning *tu
         .host = tuning->host_items,
         .mount = tuning->mount_items,
         .aggregate = tuning->aggregate_items,
-        .preempts = tuning->preempts,
         .of_user = items_of_user,
         .self = &worker->tuning,
     };

@@ -63,7 +63,6 @@ struct p2ps_user_line {
 /* The parameters that a reload may change. */
 struct p2ps_tuning {
     uint64_t host_items, mount_items, aggregate_items; /* 0: no limit */
-    bool preempts;                                     /* at them: preemptItems */
     struct p2ps_rate_limits rates;
     struct p2ps_user_line *users; /* those who have a line of their own */
     struct p2ps_user_line others;

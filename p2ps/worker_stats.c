@@ -79,8 +79,6 @@ static const struct stats_row rows[] = {
     COUNTER("itemsMoved", items_moved),
     COUNTER("itemsResumed", items_resumed),
     COUNTER("itemsPreempted", items_preempted),
-    COUNTER("streamsPreempted", streams_preempted),
-    LEVEL("streamsPreemptedNow", streams_preempted_now),
 };
 
 /* Of the worker, beside its core. */

@@ -49,7 +49,6 @@ static const char *check_watch(const struct p2ps_core *core, uint32_t item, uint
     MD_REQUIRE(w->state <= P2PS_WATCH_STEP); /* those that have ended are swept */
     /* A client gets no state of an item before the authority permits it. */
     MD_REQUIRE(w->state != P2PS_WATCH_ASKS || !(w->flags & P2PS_WATCH_OWED));
-    MD_REQUIRE(w->state == P2PS_WATCH_ASKS || !(w->flags & P2PS_WATCH_PREEMPTED));
     MD_REQUIRE(!(w->flags & P2PS_WATCH_CONFLATED) || w->flags & P2PS_WATCH_HAD_IMAGE);
     MD_REQUIRE(c->is_standing ||
                p2ps_standby_is(c, it->service) == ((w->flags & P2PS_WATCH_STANDBY) != 0));
@@ -140,7 +139,7 @@ static const char *check_items(const struct p2ps_core *core, struct tally *tally
 static const char *check_streams(const struct p2ps_core *core, uint32_t client, uint32_t *owed)
 {
     const struct p2ps_client *c = &core->clients[client];
-    uint32_t cursor = 0, items = 0, preempted = 0, all = 0;
+    uint32_t cursor = 0, items = 0, all = 0;
     uint32_t item;
 
     *owed = 0;
@@ -152,11 +151,10 @@ static const char *check_streams(const struct p2ps_core *core, uint32_t client, 
         uint32_t watch = p2ps_item_watch_find(core, item, client, id);
         MD_REQUIRE(watch != P2PS_NONE);
         *owed += (core->items[item].watches[watch].flags & P2PS_WATCH_OWED) != 0;
-        preempted += (core->items[item].watches[watch].flags & P2PS_WATCH_PREEMPTED) != 0;
         items++;
     }
     MD_REQUIRE(c->streams.count == all);
-    MD_REQUIRE(c->item_streams + c->preempted == items && c->preempted == preempted);
+    MD_REQUIRE(c->item_streams == items);
     return NULL;
 }
 
@@ -191,7 +189,7 @@ static const char *check_client(const struct p2ps_core *core, uint32_t client, s
     tally->clients += !c->is_gone;
     tally->slow += c->is_slow;
     tally->logins += c->login_state == P2PS_LOGIN_OPEN;
-    tally->streams += c->item_streams + c->preempted;
+    tally->streams += c->item_streams;
     tally->watch_bytes += p2ps_idmap_bytes(&c->streams);
     return NULL;
 }

@@ -21,7 +21,6 @@
 #include "merge.h"
 #include "network.h"
 #include "pace.h"
-#include "preempt.h"
 #include "private.h"
 #include "session.h"
 #include "slice.h"
@@ -293,7 +292,6 @@ void p2ps_core_tick(struct p2ps_core *core, uint64_t now_ns, uint32_t empty_netw
     p2ps_dictionaries_tick(core);
     p2ps_gone_tick(core);
     p2ps_clients_tick(core);
-    p2ps_preempt_tick(core);
     p2ps_trail_tick(core);
     p2ps_turn_sweep(core);
     count_memory(core);
@@ -323,8 +321,6 @@ uint64_t p2ps_core_tick_deadline(const struct p2ps_core *core)
         deadline = core->held_ns;
     if (core->forget_ns < deadline)
         deadline = core->forget_ns;
-    if (p2ps_preempt_deadline(core) < deadline)
-        deadline = p2ps_preempt_deadline(core);
     if (p2ps_lag_deadline(core) < deadline)
         deadline = p2ps_lag_deadline(core);
     for (unsigned i = 0; i < core->config.network_count; i++) {

@@ -90,12 +90,10 @@ struct p2ps_rate_limits {
 
 /* How many items may be open; 0: no limit. */
 struct p2ps_item_limits {
-    uint64_t host;          /* by one address */
-    uint64_t user;          /* by one user */
-    uint64_t mount;         /* by one connection */
-    uint64_t aggregate;     /* distinct ones */
-    bool preempts;          /* at the first three a stream of lower priority stands back: */
-    uint16_t preempted_max; /* so many of one client; 0: 4096. The next ones are closed */
+    uint64_t host;      /* by one address */
+    uint64_t user;      /* by one user */
+    uint64_t mount;     /* by one connection */
+    uint64_t aggregate; /* distinct ones */
     /* Asked at login for users whose limit is another one; may be NULL. */
     uint64_t (*of_user)(void *self, const char *user);
     void *self;
@@ -237,11 +235,9 @@ struct p2ps_core_stats {
     uint64_t dry_run_denied; /* denials that accessDryRun did not enforce */
     uint64_t gaps_seen;
     uint64_t items_recovered;
-    uint64_t items_moved;           /* by rebalance or failback */
-    uint64_t items_resumed;         /* unseen, at a mirror */
-    uint64_t items_preempted;       /* their source needed the room for others */
-    uint64_t streams_preempted;     /* at our own limits; */
-    uint64_t streams_preempted_now; /* they wait for room */
+    uint64_t items_moved;     /* by rebalance or failback */
+    uint64_t items_resumed;   /* unseen, at a mirror */
+    uint64_t items_preempted; /* their source needed the room for others */
     uint64_t images_from_cache;
     struct mf_counts marketfeed;
     struct cache_stats cache; /* of the images */

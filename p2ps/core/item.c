@@ -316,35 +316,15 @@ void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch)
 
 void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch)
 {
-    struct p2ps_watch *w = &core->items[item].watches[watch];
+    const struct p2ps_watch *w = &core->items[item].watches[watch];
     struct p2ps_client *c = p2ps_client_at(core, w->client);
 
     p2ps_trail_close(core, item, watch);
-    if (w->flags & P2PS_WATCH_PREEMPTED)
-        p2ps_item_watch_preempt(core, w, false);
     c->item_streams--;
     p2ps_tally_items(c, -1);
     if (w->flags & P2PS_WATCH_OWED)
         c->owed_count--;
     mark_ended(core, item, watch);
-}
-
-void p2ps_item_watch_preempt(struct p2ps_core *core, struct p2ps_watch *w, bool is_preempted)
-{
-    struct p2ps_client *c = p2ps_client_at(core, w->client);
-
-    if (is_preempted) {
-        w->flags |= P2PS_WATCH_PREEMPTED;
-        c->preempted++;
-        core->stats.streams_preempted_now++;
-        c->item_streams--;
-    } else {
-        w->flags &= (uint16_t)~P2PS_WATCH_PREEMPTED;
-        c->preempted--;
-        core->stats.streams_preempted_now--;
-        c->item_streams++;
-    }
-    p2ps_tally_items(c, is_preempted ? -1 : 1);
 }
 
 static void trim(struct p2ps_item *it)

@@ -36,8 +36,6 @@ void p2ps_item_image_set(struct p2ps_item *it, enum p2ps_watch_state state);
 void p2ps_item_watch_end(struct p2ps_core *core, uint32_t item, uint32_t watch);
 /* The same when its stream id is out of the client's map already. */
 void p2ps_item_watch_forget(struct p2ps_core *core, uint32_t item, uint32_t watch);
-/* The watch stands back from now on, see preempt.h, or no longer. */
-void p2ps_item_watch_preempt(struct p2ps_core *core, struct p2ps_watch *w, bool is_preempted);
 /* At the end of a batch: takes out the watches that have ended, and the items without a watch. */
 void p2ps_items_sweep(struct p2ps_core *core);
 /* The key of the item with the service id consumers know. */

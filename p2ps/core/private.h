@@ -50,7 +50,6 @@ enum p2ps_watch_flags {
     P2PS_WATCH_TOLD_LOST = 0x800,  /* its client knows of a record that could not be made */
     P2PS_WATCH_AHEAD = 0x1000,     /* its image contains the pending update of its rate */
     P2PS_WATCH_BEHIND = 0x2000,    /* updates wait for it: see backlog.h */
-    P2PS_WATCH_PREEMPTED = 0x4000, /* it waits for room: see preempt.h */
 };
 
 #define P2PS_WATCH_OWED (P2PS_WATCH_OWED_IMAGE | P2PS_WATCH_OWED_STATUS)
@@ -179,13 +178,13 @@ struct p2ps_client {
     uint32_t directory_serial; /* of its last refresh */
     int32_t directory_service; /* -1: all */
     uint32_t serial;           /* of this use of the slot */
-    uint32_t item_streams;     /* without those that stand back */
-    uint32_t views;            /* that it was the first to ask for */
-    uint32_t posts_open;       /* without an answer yet */
-    uint32_t user_ends_s;      /* expires= of its user, since 1970; 0: never */
-    uint64_t item_limit;       /* of its user, 0: none */
-    uint32_t owed_count;       /* watches with OWED flags */
-    uint32_t owed_cursor;      /* in `streams`: where to look for them next */
+    uint32_t item_streams;
+    uint32_t views;       /* that it was the first to ask for */
+    uint32_t posts_open;  /* without an answer yet */
+    uint32_t user_ends_s; /* expires= of its user, since 1970; 0: never */
+    uint64_t item_limit;  /* of its user, 0: none */
+    uint32_t owed_count;  /* watches with OWED flags */
+    uint32_t owed_cursor; /* in `streams`: where to look for them next */
     uint64_t opened_ns;
     uint64_t slow_since_ns;
     uint64_t rtt_sent_ns;
@@ -202,7 +201,6 @@ struct p2ps_client {
     bool is_slow_listed;     /* in the list of slow ones */
     uint16_t login_question; /* the last one asked of the authority about it */
     uint16_t check_question; /* the same after a reload */
-    uint16_t preempted;      /* of its streams stand back: see preempt.h */
     uint64_t standby_services[P2PS_SERVICES_MAX / 64]; /* it follows another p2ps for these */
     struct p2ps_idmap streams;
     struct p2ps_party *host;
@@ -334,9 +332,7 @@ struct p2ps_core {
     uint32_t client_serial;
     struct p2ps_item *items;
     uint32_t item_room;
-    uint32_t item_free;      /* first free slot, P2PS_NONE */
-    uint32_t preempt_cursor; /* in the streams of any client */
-    uint64_t preempt_ns;     /* streams that stand back look for room then */
+    uint32_t item_free; /* first free slot, P2PS_NONE */
     /* The watches that have ended since the last sweep, by item and place; P2PS_NONE: none. */
     uint32_t ended_item;
     uint32_t ended_place;

@@ -13,7 +13,6 @@
 #include "itemkey/itemkey.h"
 #include "network.h"
 #include "pace.h"
-#include "preempt.h"
 #include "private.h"
 #include "qos.h"
 #include "request.h"
@@ -117,15 +116,24 @@ static bool choose_quality(struct p2ps_core *core, struct opening *open)
     return false;
 }
 
-static bool check_limits(struct p2ps_core *core, const struct opening *open,
-                         bool (*has_room)(struct p2ps_core *core, uint32_t client,
-                                          const struct omm_item_request *request))
+static bool is_reached(uint64_t limit, const _Atomic uint64_t *count)
 {
-    if (has_room(core, open->client, open->request))
-        return true;
-    core->stats.refused_limit++;
-    close_for_room(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
-    return false;
+    return limit && atomic_load_explicit(count, memory_order_relaxed) >= limit;
+}
+
+static bool check_limits(struct p2ps_core *core, const struct opening *open)
+{
+    const struct p2ps_client *c = p2ps_client_at(core, open->client);
+    const struct p2ps_item_limits *limits = &core->config.item_limits;
+
+    if ((limits->mount && c->item_streams >= limits->mount) ||
+        is_reached(limits->host, &c->host->items) || is_reached(c->item_limit, &c->party->items) ||
+        is_reached(limits->aggregate, p2ps_parties_items(core->parties))) {
+        core->stats.refused_limit++;
+        close_for_room(core, open, RWF_CODE_TOO_MANY_ITEMS, "Too many items are open");
+        return false;
+    }
+    return true;
 }
 
 #define SNAPSHOTS_ONLY "the user may ask for snapshots only"
@@ -343,9 +351,8 @@ static void open_one(struct p2ps_core *core, struct opening *open)
 {
     p2ps_deliver_events(core); /* the sink needs its queue empty to take a request */
     if (find_service(core, open) && check_domain(core, open) && choose_quality(core, open) &&
-        check_limits(core, open, p2ps_preempt_may_open) && check_stream(core, open) &&
-        check_memory(core, open) && check_service_state(core, open) &&
-        check_limits(core, open, p2ps_preempt_make_room))
+        check_limits(core, open) && check_stream(core, open) && check_memory(core, open) &&
+        check_service_state(core, open))
         open_watch(core, open);
 }
 
@@ -523,8 +530,6 @@ static void reissue(struct p2ps_core *core, uint32_t client, uint32_t item,
     }
     if (w->state != P2PS_WATCH_ASKS && (!request->no_refresh || missed || is_moved))
         p2ps_watch_asks_again(core, item, at);
-    if (w->flags & P2PS_WATCH_PREEMPTED)
-        p2ps_preempt_tell(core, item, at);
 }
 
 /* ---- the client's words ---- */

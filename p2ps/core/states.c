@@ -8,7 +8,6 @@
 #include "directory.h"
 #include "item.h"
 #include "network.h"
-#include "preempt.h"
 #include "status.h"
 #include "watch.h"
 
@@ -69,9 +68,6 @@ static void state_of_one(struct p2ps_core *core, uint32_t item, const struct p2p
     for (uint32_t i = 0; i < it->watch_count; i++) {
         const struct p2ps_watch *w = &it->watches[i];
 
-        /* The directory may have said that it is fine. */
-        if (w->flags & P2PS_WATCH_PREEMPTED && heard_filter && !p2ps_state_ends(state))
-            p2ps_preempt_tell(core, item, i);
         if (w->state == P2PS_WATCH_ASKS || w->state == P2PS_WATCH_ENDED)
             continue;
         if (heard_filter && p2ps_state_ends(state) &&

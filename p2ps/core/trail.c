@@ -150,7 +150,7 @@ static void put_item(struct p2ps_core *core, uint32_t item, const struct p2ps_wa
 /* Data of it may have gone out. */
 static bool was_open(const struct p2ps_watch *w)
 {
-    return w->state != P2PS_WATCH_ASKS || w->flags & (P2PS_WATCH_HAD_IMAGE | P2PS_WATCH_PREEMPTED);
+    return w->state != P2PS_WATCH_ASKS || w->flags & P2PS_WATCH_HAD_IMAGE;
 }
 
 void p2ps_trail_open(struct p2ps_core *core, uint32_t item, uint32_t watch)

@@ -414,7 +414,7 @@ void p2ps_watch_permitted(struct p2ps_core *core, uint32_t item, uint32_t watch)
     struct p2ps_item *it = &core->items[item];
     struct p2ps_watch *w = &it->watches[watch];
 
-    if (w->state != P2PS_WATCH_ASKS || w->flags & P2PS_WATCH_PREEMPTED)
+    if (w->state != P2PS_WATCH_ASKS)
         return;
     p2ps_trail_open(core, item, watch);
     bool is_told = (w->flags & P2PS_WATCH_HAD_IMAGE) != 0;

@@ -107,10 +107,6 @@ const struct md_conf_row md_conf_rows[] = {
     { "preemptItems", DAEMON, SRC, 0, BOOL("False"),
       "At itemLimit, close the item of the lowest priority for a request of a higher one. Every "
       "consumer may claim any priority: True only where all are trusted." },
-    { "preemptItems", DAEMON, P2PS, DYN, BOOL("False"),
-      "At itemLimit, itemLimitPerMount and itemLimitPerHost, the item of the lowest priority of "
-      "the same connection stands back for a request of a higher one: OPEN/SUSPECT/PREEMPTED, "
-      "until there is room." },
     { "itemLimitPerHost", DAEMON, P2PS, DYN, INT("items", 0, MANY, "10000000"),
       "Most items that the connections of one address (of IPv6: of a /64) may have open, 0 = no "
       "limit. Over it an item is closed with TOO_MANY_ITEMS." },
