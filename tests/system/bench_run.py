@@ -161,7 +161,8 @@ def run(folder):
             return 77
         check(code == 0, f"{words}: it ended with {code}: {text.strip()[-300:]}")
         check("report: reports/" in text, f"it does not say where the report is: {text}")
-    base = os.path.join(folder, "reports", NAME)
+    base = os.path.join(folder, re.search(r"report: (reports/[\w-]+)", text)[1])
+    check(os.path.basename(base).startswith(NAME), f"the report is {base}")
     with open(base + ".json", encoding="utf-8") as file:
         result = json.load(file)
     with open(os.path.join(folder, "earlier.json"), encoding="utf-8") as file:
