@@ -168,8 +168,8 @@ struct rrcp_config {
     uint64_t unicast_wait_ns;   /* 100 ms (tdata) */
     uint32_t unicast_tries;     /* 7 (ndata) */
     uint64_t unicast_queue_max; /* 16 MiB waiting per peer; and 4096 messages, of
-                                   each lane but 0 32768 */
-    uint64_t unicast_bytes_max; /* 64 MiB waiting for all peers together */
+                                   each lane but 0 32768. 2 KiB more are for each lane */
+    uint64_t unicast_bytes_max; /* 64 MiB waiting for all peers together: of memory */
 
     /* With key_count > 0 each packet carries a tag, and the engine drops packets without a valid
      * one; env.seal must be set. keys[0] seals; all keys open, so that a key can change without a
@@ -332,7 +332,7 @@ struct rrcp_msg {
     uint16_t port;    /* the destination user; 0: each subscriber of the topic */
     uint16_t flags;
     uint64_t lane; /* by unicast: those of one lane keep their order, and lanes share the way to the
-                    * node; 0 is a lane, too. 512 others at a time have messages that wait */
+                    * node; 0 is a lane, too. There are 512 others: some numbers share one */
 };
 
 /*

@@ -7,6 +7,7 @@
 #include "common.h"
 #include "interest.h"
 #include "peer_table.h"
+#include "unicast_queue.h"
 #include "window.h"
 /*
  * One function checks each table. On its way it counts references to packets, memory and open
@@ -261,7 +262,8 @@ static const char *check_lane(struct tally *t, const struct rrcp_unicast *u,
         REQUIRE(begin <= end && end <= sizeof(s->bytes));
         REQUIRE(s->next || s == lane->tail);
         bytes += end - begin;
-        t->memory_bytes += sizeof(*s);
+        REQUIRE(end > begin);
+        t->unicast_bytes += sizeof(*s);
     }
     if (u->has_record && u->record_lane == lane) {
         REQUIRE(u->piece_left <= u->record.length && lane->messages > 0);
@@ -273,41 +275,55 @@ static const char *check_lane(struct tally *t, const struct rrcp_unicast *u,
 }
 
 /* Each lane with messages waits for its turn once; but the wishes, which go first. */
-static const char *check_turns(const struct rrcp_unicast *u, uint32_t waiting)
+static const char *check_turns(const struct rrcp *r, const struct rrcp_unicast *u, uint32_t waiting)
 {
     const struct unicast_lane *last = NULL;
+    int64_t debt = (int64_t)r->config.message_bytes_max + (int64_t)sizeof(u->record);
 
     for (const struct unicast_lane *lane = u->turn_first; lane; lane = lane->after) {
         REQUIRE(lane->messages > 0 && waiting > 0 && lane != &u->wishes);
+        REQUIRE(lane->credit <= UNICAST_TURN && lane->credit >= -debt);
         waiting--;
         last = lane;
     }
     REQUIRE(waiting == 0 && last == u->turn_last);
+    REQUIRE(!u->has_record || u->record_lane == &u->wishes || u->record_lane == u->turn_first);
     return NULL;
 }
 
-static const char *check_queue(struct tally *t, const struct rrcp_unicast *u)
+/* I15: no lane takes what others have of their own. */
+static const char *check_queue_bounds(const struct rrcp *r, const struct rrcp_unicast *u)
+{
+    uint64_t max = r->config.unicast_queue_max;
+
+    REQUIRE(u->plain.messages <= UNICAST_MESSAGES && u->wishes.bytes <= WISHES_BYTES);
+    REQUIRE(u->queue_bytes - u->wishes.bytes <= max + (UNICAST_LANES + 1) * LANE_BYTES);
+    for (uint32_t i = 0; u->lanes && i < UNICAST_LANES; i++) {
+        REQUIRE(u->lanes[i].messages <= LANE_MESSAGES);
+        REQUIRE(u->lanes[i].bytes <= LANE_BYTES || u->lanes[i].bytes <= max);
+    }
+    return NULL;
+}
+
+static const char *check_queue(const struct rrcp *r, struct tally *t, const struct rrcp_unicast *u)
 {
     uint64_t bytes = u->plain.bytes + u->wishes.bytes;
     uint64_t messages = (uint64_t)u->plain.messages + u->wishes.messages;
-    uint32_t waiting = u->plain.messages > 0, count = 0;
+    uint32_t waiting = u->plain.messages > 0;
 
     REQUIRE_ALL(check_lane(t, u, &u->plain));
     REQUIRE_ALL(check_lane(t, u, &u->wishes));
-    for (const struct unicast_lane *lane = u->lanes; lane; lane = lane->next) {
-        REQUIRE(lane->key != 0);
-        REQUIRE_ALL(check_lane(t, u, lane));
-        bytes += lane->bytes;
-        messages += lane->messages;
-        waiting += lane->messages > 0;
-        count++;
-        t->memory_bytes += sizeof(*lane);
+    for (uint32_t i = 0; u->lanes && i < UNICAST_LANES; i++) {
+        REQUIRE_ALL(check_lane(t, u, &u->lanes[i]));
+        bytes += u->lanes[i].bytes;
+        messages += u->lanes[i].messages;
+        waiting += u->lanes[i].messages > 0;
     }
-    REQUIRE(count == u->lane_count && bytes == u->queue_bytes && messages == u->queue_messages);
+    REQUIRE(bytes == u->queue_bytes && messages == u->queue_messages);
     REQUIRE(!u->has_record || messages > 0);
-    t->unicast_bytes += bytes;
-    t->memory_bytes += sizeof(*u);
-    return check_turns(u, waiting);
+    t->memory_bytes += sizeof(*u) + (u->lanes ? UNICAST_LANES * sizeof(*u->lanes) : 0);
+    REQUIRE_ALL(check_queue_bounds(r, u));
+    return check_turns(r, u, waiting);
 }
 
 static const char *check_unicast_sent(const struct rrcp *r, struct tally *t,
@@ -339,7 +355,7 @@ static const char *check_unicast(const struct rrcp *r, struct tally *t,
 {
     uint32_t have = 0;
 
-    REQUIRE_ALL(check_queue(t, u));
+    REQUIRE_ALL(check_queue(r, t, u));
     REQUIRE_ALL(check_unicast_sent(r, t, u));
     for (int i = 0; i < UNICAST_WINDOW; i++) {
         if (u->rx_buffer[i] == RRCP_BUFFER_NONE)
@@ -481,9 +497,12 @@ static const char *check_items(const struct rrcp *r, struct tally *t)
 /* I10: the counter of memory is right to the byte. */
 static const char *check_memory(const struct rrcp *r, struct tally *t)
 {
+    uint32_t spare = 0;
     size_t tables = sizeof(*r->live) + sizeof(*r->heap) + sizeof(*r->tombstones);
 
-    t->memory_bytes += sizeof(*r);
+    for (const struct unicast_segment *s = r->segments; s && spare <= SEGMENTS_SPARE; s = s->next)
+        spare++;
+    t->memory_bytes += sizeof(*r) + t->unicast_bytes + spare * sizeof(*r->segments);
     t->memory_bytes += r->pool.memory_is_ours ? r->pool.memory_bytes : 0;
     t->memory_bytes += r->pool.count * sizeof(*r->pool.buffers) + r->opened_size;
     t->memory_bytes += r->sealed ? (size_t)r->handed_max * r->pool.stride : 0;
@@ -495,8 +514,10 @@ static const char *check_memory(const struct rrcp *r, struct tally *t)
     REQUIRE(t->memory_bytes == r->counters.memory_bytes);
     REQUIRE(t->assembly_bytes == r->assembly_bytes);
     REQUIRE(t->assembly_bytes <= r->config.assembly_bytes_max);
-    REQUIRE(t->unicast_bytes == r->unicast_bytes);
-    REQUIRE(t->unicast_bytes <= r->config.unicast_bytes_max);
+    REQUIRE(t->unicast_bytes == r->unicast_bytes && spare == r->segment_count);
+    REQUIRE(spare <= SEGMENTS_SPARE);
+    REQUIRE(t->unicast_bytes <=
+            r->config.unicast_bytes_max + r->live_count * 2 * sizeof(struct unicast_segment));
     return NULL;
 }
 
@@ -555,7 +576,7 @@ const char *rrcp_check(const struct rrcp *r)
     REQUIRE_ALL(check_mesh(r));
     REQUIRE_ALL(check_interest(r));
     if (r->self_unicast)
-        REQUIRE_ALL(check_queue(&t, r->self_unicast));
+        REQUIRE_ALL(check_queue(r, &t, r->self_unicast));
     REQUIRE_ALL(check_items(r, &t));
     REQUIRE_ALL(check_assembly(&t, &r->self_assembly[STREAM_MULTICAST]));
     REQUIRE_ALL(check_assembly(&t, &r->self_assembly[STREAM_UNICAST]));

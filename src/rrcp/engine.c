@@ -26,6 +26,7 @@
 #include "skip.h"
 #include "status.h"
 #include "unicast.h"
+#include "unicast_queue.h"
 #include "unicast_receiver.h"
 #include "unicast_sender.h"
 #include "users.h"
@@ -132,6 +133,7 @@ void rrcp_destroy(struct rrcp *r)
     rrcp_unicast_close(r, NULL);
     rrcp_auth_fini(r);
     rrcp_peers_fini(r);
+    rrcp_unicast_segments_free(r);
     rrcp_deliver_fini(r);
     rrcp_interest_fini(r);
     rrcp_sender_fini(r);

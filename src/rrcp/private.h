@@ -110,15 +110,14 @@ struct unicast_segment {
 
 /* Messages that wait in one order. Lanes take turns; see unicast_queue.c. */
 struct unicast_lane {
-    uint64_t key;                 /* rrcp_msg.lane */
-    struct unicast_segment *head; /* records {u32 length, u32 topic, ...} */
+    struct unicast_segment *head; /* records {u32 length, u32 topic, ...}; NULL: no bytes */
     struct unicast_segment *tail;
     uint32_t head_offset;
     uint32_t tail_offset;
     uint64_t bytes;
     uint32_t messages;
     int64_t credit;             /* bytes that it may still send in this turn */
-    struct unicast_lane *next;  /* of all that were made */
+    uint64_t left;              /* rrcp_unicast.bytes_sent when it became empty */
     struct unicast_lane *after; /* of those that wait for their turn */
 };
 
@@ -139,11 +138,11 @@ struct rrcp_unicast {
     uint32_t tries;
     uint32_t their_window;
     struct unicast_sent sent[UNICAST_WINDOW];
-    struct unicast_lane plain;  /* key 0 */
+    struct unicast_lane plain;  /* rrcp_msg.lane is 0 */
     struct unicast_lane wishes; /* our interest: goes before all others */
-    struct unicast_lane *lanes; /* of other keys; one that is empty is given to the next key */
-    uint32_t lane_count;
+    struct unicast_lane *lanes; /* UNICAST_LANES: the others, by a hash; NULL: none was needed */
     struct unicast_lane *turn_first, *turn_last; /* lanes with messages, but `wishes` */
+    uint64_t bytes_sent;                         /* of these lanes; an end of all is more */
     uint64_t queue_bytes;                        /* of all */
     uint32_t queue_messages;
     struct unicast_lane *record_lane;
@@ -554,7 +553,9 @@ struct rrcp {
     struct rrcp_budget status_budget;
     uint64_t path_ns[2];
     bool path_is_silent[2];
-    uint64_t unicast_bytes;
+    uint64_t unicast_bytes;           /* memory of the segments in lanes */
+    struct unicast_segment *segments; /* spare ones */
+    uint32_t segment_count;
     struct rrcp_unicast *self_unicast;
     uint64_t useless_second_ns;
     uint64_t useless_repairs;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/assert.h"
+#include "base/siphash.h"
 #include "base/writer.h"
 #include "common.h"
 
@@ -17,13 +18,60 @@
  *
  * Each lane has such a list. Behind a relay there are many nodes, and one stream goes to it: a lane
  * for each pair of nodes, so that a storm between two of them does not keep the others waiting, nor
- * take all the room. Lanes send a packet's worth in turn; one that sent more waits longer.
+ * take all the room. Pairs are spread over the lanes by a hash that no stranger can foresee. Lanes
+ * send a packet's worth in turn; one that sent more waits longer, also if it was empty meanwhile.
  */
 
 #define PIECE_BYTES_MIN 256
 #define CHUNK_BYTES     12
-#define TURN_BYTES      1400
-#define CREDIT_MIN      (-(int64_t)65536)
+
+static struct unicast_segment *segment_take(struct rrcp *r)
+{
+    struct unicast_segment *segment = r->segments;
+
+    if (segment) {
+        r->segments = segment->next;
+        r->segment_count--;
+    } else {
+        segment = rrcp_take(r, sizeof(*segment));
+    }
+    if (segment) {
+        segment->next = NULL;
+        r->unicast_bytes += sizeof(*segment);
+    }
+    return segment;
+}
+
+static void segment_give(struct rrcp *r, struct unicast_segment *segment)
+{
+    r->unicast_bytes -= sizeof(*segment);
+    if (r->segment_count == SEGMENTS_SPARE) {
+        rrcp_give(r, segment, sizeof(*segment));
+        return;
+    }
+    segment->next = r->segments;
+    r->segments = segment;
+    r->segment_count++;
+}
+
+void rrcp_unicast_segments_free(struct rrcp *r)
+{
+    while (r->segments) {
+        struct unicast_segment *gone = r->segments;
+
+        r->segments = gone->next;
+        rrcp_give(r, gone, sizeof(*gone));
+    }
+    r->segment_count = 0;
+}
+
+uint64_t rrcp_unicast_memory(const struct unicast_lane *lane, uint64_t size)
+{
+    uint64_t bytes = sizeof(lane->tail->bytes);
+    uint64_t room = lane->tail ? bytes - lane->tail_offset : 0;
+
+    return size <= room ? 0 : (size - room + bytes - 1) / bytes * sizeof(*lane->tail);
+}
 
 static bool queue_write(struct rrcp *r, struct unicast_lane *lane, const void *bytes,
                         uint32_t length)
@@ -32,7 +80,7 @@ static bool queue_write(struct rrcp *r, struct unicast_lane *lane, const void *b
 
     while (length > 0) {
         if (!lane->tail || lane->tail_offset == sizeof(lane->tail->bytes)) {
-            struct unicast_segment *segment = rrcp_take(r, sizeof(*segment));
+            struct unicast_segment *segment = segment_take(r);
 
             if (!segment)
                 return false;
@@ -55,6 +103,17 @@ static bool queue_write(struct rrcp *r, struct unicast_lane *lane, const void *b
     return true;
 }
 
+static void head_give(struct rrcp *r, struct unicast_lane *lane)
+{
+    struct unicast_segment *gone = lane->head;
+
+    lane->head = gone->next;
+    lane->head_offset = 0;
+    if (!lane->head)
+        lane->tail = NULL;
+    segment_give(r, gone);
+}
+
 /* Takes `length` bytes off the lane; out NULL: drops them. */
 static void queue_read(struct rrcp *r, struct unicast_lane *lane, uint8_t *out, uint32_t length)
 {
@@ -72,26 +131,15 @@ static void queue_read(struct rrcp *r, struct unicast_lane *lane, uint8_t *out, 
         }
         lane->head_offset += piece;
         length -= piece;
-        if (lane->head_offset == end && lane->head == lane->tail) {
-            lane->head_offset = lane->tail_offset = 0; /* the lane is empty: reuse the segment */
-        } else if (lane->head_offset == end) {
-            struct unicast_segment *gone = lane->head;
-
-            lane->head = gone->next;
-            lane->head_offset = 0;
-            rrcp_give(r, gone, sizeof(*gone));
-        }
+        if (lane->head_offset == end)
+            head_give(r, lane);
     }
 }
 
 static void lane_free(struct rrcp *r, struct unicast_lane *lane)
 {
-    while (lane->head) {
-        struct unicast_segment *gone = lane->head;
-
-        lane->head = gone->next;
-        rrcp_give(r, gone, sizeof(*gone));
-    }
+    while (lane->head)
+        head_give(r, lane);
     *lane = (struct unicast_lane){ 0 };
 }
 
@@ -99,15 +147,10 @@ void rrcp_unicast_queue_free(struct rrcp *r, struct rrcp_unicast *u)
 {
     lane_free(r, &u->plain);
     lane_free(r, &u->wishes);
-    while (u->lanes) {
-        struct unicast_lane *gone = u->lanes;
-
-        u->lanes = gone->next;
-        lane_free(r, gone);
-        rrcp_give(r, gone, sizeof(*gone));
-    }
-    r->unicast_bytes -= u->queue_bytes;
-    u->lane_count = 0;
+    for (uint32_t i = 0; u->lanes && i < UNICAST_LANES; i++)
+        lane_free(r, &u->lanes[i]);
+    rrcp_give(r, u->lanes, UNICAST_LANES * sizeof(*u->lanes));
+    u->lanes = NULL;
     u->turn_first = u->turn_last = NULL;
     u->queue_bytes = 0;
     u->queue_messages = 0;
@@ -123,7 +166,7 @@ static void queue_cut(struct rrcp *r, struct unicast_lane *lane, struct unicast_
     while (gone) {
         struct unicast_segment *next = gone->next;
 
-        rrcp_give(r, gone, sizeof(*gone));
+        segment_give(r, gone);
         gone = next;
     }
     if (tail)
@@ -136,27 +179,11 @@ static void queue_cut(struct rrcp *r, struct unicast_lane *lane, struct unicast_
 
 struct unicast_lane *rrcp_unicast_lane(struct rrcp *r, struct rrcp_unicast *u, uint64_t key)
 {
-    struct unicast_lane *empty = NULL;
-
     if (key == 0)
         return &u->plain;
-    for (struct unicast_lane *lane = u->lanes; lane; lane = lane->next) {
-        if (lane->key == key)
-            return lane;
-        if (lane->messages == 0)
-            empty = lane;
-    }
-    if (!empty && u->lane_count < UNICAST_LANES_MAX) {
-        empty = rrcp_take(r, sizeof(*empty));
-        if (!empty)
-            return NULL;
-        empty->next = u->lanes;
-        u->lanes = empty;
-        u->lane_count++;
-    }
-    if (empty)
-        empty->key = key;
-    return empty;
+    if (!u->lanes)
+        u->lanes = rrcp_take(r, UNICAST_LANES * sizeof(*u->lanes));
+    return u->lanes ? &u->lanes[md_siphash(r->hash_key, &key, sizeof(key)) % UNICAST_LANES] : NULL;
 }
 
 /* ---- turns -------------------------------------------------------------------------------- */
@@ -178,9 +205,23 @@ static void turn_remove_first(struct rrcp_unicast *u)
         u->turn_last = NULL;
 }
 
+/* As many rounds at once as nobody would send in. */
+static void turn_skip(struct rrcp_unicast *u)
+{
+    int64_t most = INT64_MIN;
+
+    for (const struct unicast_lane *lane = u->turn_first; lane; lane = lane->after)
+        if (lane->credit > most)
+            most = lane->credit;
+    for (struct unicast_lane *lane = u->turn_first; most <= 0 && lane; lane = lane->after)
+        lane->credit += -most / UNICAST_TURN * UNICAST_TURN;
+}
+
 /* The lane that sends next. It stays the first one until its message is packed. */
 static struct unicast_lane *turn_take(struct rrcp_unicast *u)
 {
+    const struct unicast_lane *begin = u->turn_first;
+
     if (u->wishes.messages > 0)
         return &u->wishes;
     if (u->turn_first == u->turn_last && u->turn_first->credit < 0)
@@ -188,11 +229,33 @@ static struct unicast_lane *turn_take(struct rrcp_unicast *u)
     while (u->turn_first != u->turn_last && u->turn_first->credit <= 0) {
         struct unicast_lane *lane = u->turn_first;
 
-        lane->credit += TURN_BYTES;
+        lane->credit += UNICAST_TURN;
         turn_remove_first(u);
         turn_add(u, lane);
+        if (u->turn_first == begin)
+            turn_skip(u);
     }
     return u->turn_first;
+}
+
+/* It owes less by what others sent meanwhile. */
+static void turn_begin(struct rrcp_unicast *u, struct unicast_lane *lane)
+{
+    uint64_t since = u->bytes_sent - lane->left;
+    uint64_t missing = (uint64_t)(UNICAST_TURN - lane->credit);
+
+    lane->credit = since < missing ? lane->credit + (int64_t)since : UNICAST_TURN;
+    turn_add(u, lane);
+}
+
+/* When nobody waits any more nobody owes anything. */
+static void turn_end(const struct rrcp *r, struct rrcp_unicast *u, struct unicast_lane *lane)
+{
+    MD_ASSERT(lane == u->turn_first);
+    turn_remove_first(u);
+    lane->left = u->bytes_sent;
+    if (!u->turn_first)
+        u->bytes_sent += 2ull * UNICAST_TURN + r->config.message_bytes_max;
 }
 
 bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u, struct unicast_lane *lane,
@@ -207,15 +270,12 @@ bool rrcp_unicast_enqueue(struct rrcp *r, struct rrcp_unicast *u, struct unicast
         queue_cut(r, lane, tail, offset);
         return false;
     }
-    if (lane->messages == 0 && lane != &u->wishes) {
-        lane->credit = TURN_BYTES;
-        turn_add(u, lane);
-    }
+    if (lane->messages == 0 && lane != &u->wishes)
+        turn_begin(u, lane);
     lane->messages++;
     lane->bytes += size;
     u->queue_messages++;
     u->queue_bytes += size;
-    r->unicast_bytes += size;
     return true;
 }
 
@@ -229,12 +289,13 @@ static void take_record(struct rrcp *r, struct rrcp_unicast *u)
     u->record_lane = lane;
     u->piece_left = u->record.length;
     u->has_record = true;
-    lane->credit -= (int64_t)sizeof(bytes) + u->record.length;
-    if (lane->credit < CREDIT_MIN)
-        lane->credit = CREDIT_MIN;
+    if (lane != &u->wishes) {
+        lane->credit -= (int64_t)sizeof(bytes) + u->record.length;
+        u->bytes_sent += sizeof(bytes) + u->record.length;
+    }
 }
 
-static void end_record(struct rrcp *r, struct rrcp_unicast *u)
+static void end_record(const struct rrcp *r, struct rrcp_unicast *u)
 {
     struct unicast_lane *lane = u->record_lane;
     uint64_t bytes = sizeof(u->record) + u->record.length;
@@ -244,11 +305,8 @@ static void end_record(struct rrcp *r, struct rrcp_unicast *u)
     lane->bytes -= bytes;
     u->queue_messages--;
     u->queue_bytes -= bytes;
-    r->unicast_bytes -= bytes;
-    if (lane->messages == 0 && lane != &u->wishes) {
-        MD_ASSERT(lane == u->turn_first);
-        turn_remove_first(u);
-    }
+    if (lane->messages == 0 && lane != &u->wishes)
+        turn_end(r, u, lane);
 }
 
 void rrcp_unicast_queue_skip(struct rrcp *r, struct rrcp_unicast *u)

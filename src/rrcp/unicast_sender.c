@@ -22,14 +22,12 @@
  * users of both sides get GAP(UNICAST_RESET).
  */
 
-#define QUEUE_MESSAGES 4096
-#define LANE_MESSAGES  32768 /* between two nodes, one of them behind a relay */
-#define RESEND_NS_MAX  (1 * RRCP_S)
-#define SAY_AGAIN_NS   (1 * RRCP_S)
-#define FAST_LATER     3
-#define BEHIND_NS      (500 * RRCP_MS)
-#define BEHIND_NS_MAX  (2 * RRCP_S)
-#define FAST_NS_MIN    (1 * RRCP_MS)
+#define RESEND_NS_MAX (1 * RRCP_S)
+#define SAY_AGAIN_NS  (1 * RRCP_S)
+#define FAST_LATER    3
+#define BEHIND_NS     (500 * RRCP_MS)
+#define BEHIND_NS_MAX (2 * RRCP_S)
+#define FAST_NS_MIN   (1 * RRCP_MS)
 
 static void tell_dropped(struct rrcp *r, uint16_t port, uint64_t session)
 {
@@ -40,17 +38,23 @@ static void tell_dropped(struct rrcp *r, uint16_t port, uint64_t session)
     r->counters.unicast_dropped++;
 }
 
-/* A lane may be as long as what it leaves for the others. */
+/* A lane may be as long as what it leaves for the others. A few bytes are its own; so are those of
+ * the wishes, without which nobody could ask for anything. */
 static bool has_room(const struct rrcp *r, const struct rrcp_unicast *u,
                      const struct unicast_lane *lane, uint64_t size)
 {
+    uint64_t bytes = lane->bytes + size;
+    uint64_t wait = u->queue_bytes - u->wishes.bytes;
     uint64_t max = r->config.unicast_queue_max;
 
-    if (u->queue_bytes + size > max || r->unicast_bytes + size > r->config.unicast_bytes_max)
+    if (lane == &u->wishes)
+        return bytes <= WISHES_BYTES;
+    if (r->unicast_bytes + rrcp_unicast_memory(lane, size) > r->config.unicast_bytes_max ||
+        lane->messages >= (lane == &u->plain ? UNICAST_MESSAGES : LANE_MESSAGES))
         return false;
-    if (lane->key == 0)
-        return lane->messages < QUEUE_MESSAGES;
-    return lane->messages < LANE_MESSAGES && lane->bytes + size <= max - u->queue_bytes;
+    if (bytes <= LANE_BYTES)
+        return true;
+    return wait + size <= max && (lane == &u->plain || bytes + wait <= max);
 }
 
 /* False: no room. `lane` NULL: there is none. */

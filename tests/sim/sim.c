@@ -649,7 +649,8 @@ static uint64_t memory_max(const struct sim *sim, const struct sim_node *node)
     uint64_t peers = 2 * c->peers_max; /* the dead ones, until their last event is taken */
 
     return node->memory_base + peers * (1024 + 6144 + 65536) +
-           windows * (16ull + 1) * c->window_packets + c->assembly_bytes_max + c->unicast_bytes_max;
+           windows * (16ull + 1) * c->window_packets + c->assembly_bytes_max +
+           c->unicast_bytes_max + (1 << 20); /* spare segments */
 }
 
 /* Does it miss packets? In a large group one peer is looked at each time, all of them in turn. */

@@ -761,26 +761,171 @@ static void a_lane_may_be_as_long_as_what_it_leaves_for_others(void **state)
     net_free(net);
 }
 
-static void lanes_are_bounded_and_an_empty_one_is_used_again(void **state)
+static void more_pairs_than_lanes_share_them(void **state)
 {
     struct net *net = net_make();
+    uint64_t before, lanes, after;
 
     (void)state;
     net_start(net);
+    assert_true(in_lane(net, 0, "x", 1));
+    run(net, 20 * MS);
+    before = rrcp_counters(net->r[0])->memory_bytes;
+    assert_true(in_lane(net, 1, "x", 1));
+    lanes = rrcp_counters(net->r[0])->memory_bytes - before;
+    assert_true(lanes > 0 && lanes < 40000);
     for (int round = 0; round < 2; round++) {
-        for (uint64_t lane = 1; lane <= 512; lane++)
-            assert_true(in_lane(net, lane + 1000u * (unsigned)round, "x", 1));
-        assert_false(in_lane(net, 5000, "x", 1));
-        assert_true(in_lane(net, 0, "x", 1));
+        net->count = 0;
+        for (uint64_t lane = 1; lane <= 1500; lane++)
+            assert_true(in_lane(net, lane + 10000u * (unsigned)round, "x", 1));
         assert_null(rrcp_check(net->r[0]));
         run(net, 20 * MS);
-        assert_null(rrcp_check(net->r[0]));
+        assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 1500 + (round == 0));
+        after = rrcp_counters(net->r[0])->memory_bytes;
+        assert_true(after <= before + lanes + (1 << 20)); /* 128 spare segments */
     }
     for (int i = 0; i < 4096; i++)
         assert_true(in_lane(net, 0, "x", 1));
     assert_false(in_lane(net, 0, "x", 1));
     assert_true(in_lane(net, 1, "x", 1));
     net_free(net);
+}
+
+static void lanes_and_their_memory_end_with_their_peer(void **state)
+{
+    static const char body[3000];
+    struct net *net = net_make();
+    uint64_t before;
+
+    (void)state;
+    net_start(net);
+    before = rrcp_counters(net->r[0])->memory_bytes;
+    for (uint64_t lane = 1; lane <= 300; lane++)
+        for (int i = 0; i < 4; i++)
+            assert_true(in_lane(net, lane, body, sizeof(body)));
+    run(net, MS / 10);
+    net->is_cut[1] = true;
+    for (int i = 0; i < 60 && rrcp_counters(net->r[0])->peers_now > 1; i++) {
+        run(net, 100 * MS);
+        net->count = 0;
+    }
+    assert_int_equal(rrcp_counters(net->r[0])->peers_now, 1);
+    assert_true(rrcp_counters(net->r[0])->memory_bytes <= before + (1 << 20));
+    net->is_cut[1] = false;
+    run(net, 2000 * MS);
+    net->count = 0;
+    for (uint64_t lane = 1; lane <= 300; lane++)
+        assert_true(in_lane(net, 1000 + lane, "again", 5));
+    run(net, 100 * MS);
+    assert_int_equal(count(net, 1, BACKBONE_MESSAGE), 300);
+    net_free(net);
+}
+
+/* All memory that messages wait in is within unicast_bytes_max. */
+static void what_waits_in_many_lanes_is_bounded_by_its_memory(void **state)
+{
+    struct net *net = net_make();
+    uint64_t before;
+    int refused = 0;
+
+    (void)state;
+    net->config.unicast_bytes_max = 1 << 20;
+    net_start(net);
+    assert_true(in_lane(net, 1, "x", 1));
+    before = rrcp_counters(net->r[0])->memory_bytes;
+    for (uint64_t lane = 1; lane <= 512; lane++)
+        refused += !in_lane(net, lane, "x", 1);
+    assert_true(refused > 100);
+    assert_true(rrcp_counters(net->r[0])->memory_bytes <= before + (1 << 20));
+    assert_null(rrcp_check(net->r[0]));
+    net_free(net);
+}
+
+static void storms_leave_each_lane_a_little(void **state)
+{
+    static const char body[1000];
+    struct net *net = net_make();
+
+    (void)state;
+    net_start(net);
+    for (uint64_t lane = 1; lane <= 20; lane++)
+        while (in_lane(net, lane, body, sizeof(body)))
+            ;
+    for (uint64_t lane = 0; lane < 1000; lane += 50)
+        assert_true(lane == 1 || in_lane(net, lane, body, 400));
+    assert_null(rrcp_check(net->r[0]));
+    net_free(net);
+}
+
+/* ---- the share of a lane: A in lane 7, while B waits in lane 9 ---- */
+
+static struct {
+    struct net *net;
+    const char *bytes; /* of A, each time the one before has come */
+    uint32_t length;
+    int sent, seen;
+    uint64_t a_bytes, b_bytes;
+} share;
+
+static bool share_look(const struct rrcp_packet *p, int from, int to)
+{
+    struct net *net = share.net;
+
+    (void)p;
+    (void)from;
+    (void)to;
+    for (int i = 0; i < net->count; i++) {
+        bool is_a = net->text[i][0] == 'A';
+        uint32_t length = net->events[i].length + 12; /* a lane pays for the record's head, too */
+
+        if (net->owners[i] != 1 || net->events[i].type != BACKBONE_MESSAGE)
+            continue;
+        share.seen += is_a;
+        share.a_bytes += is_a ? length : 0;
+        share.b_bytes += is_a ? 0 : length;
+    }
+    net->count = 0;
+    if (share.seen == share.sent)
+        share.sent += in_lane(net, 7, share.bytes, share.length);
+    return false;
+}
+
+/* Of what B sends until it has sent `max` bytes. */
+static void share_of_one_at_a_time(uint32_t length, uint64_t max)
+{
+    static char bytes[1 << 20];
+    static const char other[200] = "B";
+    struct net *net = net_make();
+
+    memset(bytes, 'A', sizeof(bytes));
+    memset(&share, 0, sizeof(share));
+    share.net = net;
+    share.bytes = bytes;
+    share.length = length;
+    net_start(net);
+    for (int i = 0; i < 28000; i++)
+        assert_true(in_lane(net, 9, other, sizeof(other)));
+    net->drop = share_look;
+    for (int i = 0; i < 20000 && share.b_bytes < max; i++) {
+        run(net, MS / 10);
+        (void)share_look(NULL, 0, 0);
+    }
+    assert_true(share.b_bytes >= max);
+    assert_true(share.a_bytes <= share.b_bytes + 2ull * length);
+    assert_true(share.a_bytes + 2ull * length >= share.b_bytes);
+    net_free(net);
+}
+
+static void a_lane_that_is_empty_now_and_then_has_no_more_than_its_share(void **state)
+{
+    (void)state;
+    share_of_one_at_a_time(60000, 1000000);
+}
+
+static void a_lane_of_long_messages_has_no_more_than_its_share(void **state)
+{
+    (void)state;
+    share_of_one_at_a_time(1 << 20, 4 << 20);
 }
 
 static int dropped_unicast;
@@ -1334,7 +1479,12 @@ int main(void)
         cmocka_unit_test(a_storm_in_one_lane_keeps_no_other_waiting),
         cmocka_unit_test(a_lane_that_was_alone_owes_nothing_for_it),
         cmocka_unit_test(a_lane_may_be_as_long_as_what_it_leaves_for_others),
-        cmocka_unit_test(lanes_are_bounded_and_an_empty_one_is_used_again),
+        cmocka_unit_test(more_pairs_than_lanes_share_them),
+        cmocka_unit_test(lanes_and_their_memory_end_with_their_peer),
+        cmocka_unit_test(what_waits_in_many_lanes_is_bounded_by_its_memory),
+        cmocka_unit_test(storms_leave_each_lane_a_little),
+        cmocka_unit_test(a_lane_that_is_empty_now_and_then_has_no_more_than_its_share),
+        cmocka_unit_test(a_lane_of_long_messages_has_no_more_than_its_share),
         cmocka_unit_test(unicast_comes_in_order_though_packets_are_lost),
         cmocka_unit_test(the_same_inputs_give_the_same_outputs),
         cmocka_unit_test(

@@ -937,6 +937,37 @@ static void a_node_that_lost_us_wants_everything_until_it_says_otherwise(void **
 }
 
 /* Node 0 closes packets that node 1 does not want, and sends them when it has lost that. */
+static bool ask_in_lane(uint64_t lane, uint32_t length)
+{
+    static const uint8_t body[1000];
+    struct rrcp_msg msg = {
+        .bytes = body, .length = length, .session = 1000, .flags = RRCP_MSG_UNICAST, .lane = lane
+    };
+    uint64_t before = rrcp_counters(nodes[1].r)->unicast_dropped;
+
+    assert_int_equal(rrcp_submit(nodes[1].r, now, nodes[1].port, &msg), MD_OK);
+    return rrcp_counters(nodes[1].r)->unicast_dropped == before;
+}
+
+static void what_is_wanted_is_told_behind_no_storm(void **state)
+{
+    uint32_t topics[200];
+
+    (void)state;
+    run(20 * MS);
+    lose = lose_unicast;
+    for (uint64_t lane = 0; lane <= 20; lane++)
+        while (ask_in_lane(lane, 1000))
+            ;
+    for (uint32_t i = 0; i < 200; i++)
+        topics[i] = 100 + i;
+    uint64_t before = rrcp_counters(nodes[1].r)->interests_sent;
+    rrcp_interest_set(nodes[1].r, now, topics, 200);
+    assert_int_equal(rrcp_counters(nodes[1].r)->interests_sent, before + 2);
+    assert_true(ask_in_lane(77, 20));
+    assert_null(rrcp_check(nodes[1].r));
+}
+
 static void a_peer_that_is_lost_has_no_run(void **state)
 {
     static uint8_t bytes[1000];
@@ -996,6 +1027,7 @@ int main(void)
         TEST(a_node_that_lost_us_is_told_again),
         TEST(what_is_wanted_since_we_lost_a_node_comes),
         TEST(a_node_that_lost_us_wants_everything_until_it_says_otherwise),
+        TEST(what_is_wanted_is_told_behind_no_storm),
         TEST(a_peer_that_is_lost_has_no_run),
     };
 
