@@ -323,6 +323,7 @@ static int open_forward(struct net_relay *relay, const struct forward_config *na
     struct forward_config config = *names;
 
     config.id = new_id();
+    (void)!getrandom(config.secret, sizeof(config.secret), 0);
     for (int i = 0; i < FORWARD_SIDES; i++) {
         config.session[i] = relay->sides[i].net->session;
         config.peer_timeout_ns[i] = relay->sides[i].net->config.node.engine.peer_timeout_ns;

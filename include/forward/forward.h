@@ -36,6 +36,7 @@ struct forward_name {
 struct forward_config {
     uint64_t session[FORWARD_SIDES]; /* the relay's own */
     uint64_t id; /* its start; the way with the lower sum goes before; RELAY_ID_MAX at most */
+    uint64_t secret[2]; /* random; spreads pairs of nodes over lanes */
     const struct forward_name *services;
     size_t service_count;
     const struct forward_name *topics; /* of bare topics; PREFIX* for all that begin so */

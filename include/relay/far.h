@@ -63,8 +63,9 @@ bool relay_far_take(struct relay_far *far, const struct backbone_event *in,
                     struct relay_event *out);
 
 struct relay_far_place {
-    bool is_native; /* heard directly */
-    uint64_t via;   /* else through this relay */
+    bool is_native;  /* heard directly */
+    bool was_native; /* and before: perhaps it still hears us */
+    uint64_t via;    /* else through this relay */
     uint8_t hops;
 };
 

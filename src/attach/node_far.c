@@ -102,12 +102,14 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
     if (msg->session == self || !relay_far_find(f->far, msg->session, &place) || place.is_native)
         return rrcp_submit(engine, now_ns, port, msg);
 
+    bool has_topic = !is_unicast && !place.was_native;
     size_t length = msg->length + (size_t)RELAY_TO_BYTES;
     uint8_t *bytes = length <= f->message_max ? room(f, length) : NULL;
     struct relay_message head = { .kind = RELAY_TO,
-                                  .flags = is_unicast ? RELAY_FLAG_UNICAST : RELAY_FLAG_TOPIC,
+                                  .flags = (uint8_t)((is_unicast ? RELAY_FLAG_UNICAST : 0) |
+                                                     (has_topic ? RELAY_FLAG_TOPIC : 0)),
                                   .port = (uint16_t)port,
-                                  .number = is_unicast ? 0 : msg->topic,
+                                  .number = has_topic ? msg->topic : 0,
                                   .origin = self,
                                   .target = msg->session };
     struct rrcp_msg through = *msg;
@@ -128,7 +130,8 @@ int node_far_submit(struct node_far *f, struct rrcp *engine, uint64_t now_ns, in
         through.lane = msg->session;
     } else { /* relays hear the whole stream: the one that carries us passes it on */
         through.session = 0;
-        through.topic = RELAY_TOPIC;
+        if (has_topic) /* else it may hear us directly, which wants the topic itself alone */
+            through.topic = RELAY_TOPIC;
     }
     int err = rrcp_submit(engine, now_ns, RELAY_PORT, &through);
     if (rrcp_counters(engine)->unicast_dropped != dropped) {

@@ -368,3 +368,19 @@ bool filter_unicast(const struct instances *heard, const struct instances *other
             return true;
     return svc == RRMP_SVC_NONE;
 }
+
+bool filter_is_said_once(const uint8_t *bytes, size_t length)
+{
+    if (length < RRMP_HEADER_SIZE)
+        return false;
+    switch (bytes[0]) {
+    case RRMP_CLOSE:
+    case RRMP_UPDATE:
+    case RRMP_STATUS:
+    case RRMP_GENERIC:
+    case RRMP_UNBIND:
+        return true;
+    default:
+        return false;
+    }
+}

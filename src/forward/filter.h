@@ -33,4 +33,8 @@ bool filter_stream(struct filter *filter, struct instances *heard, struct backbo
 bool filter_unicast(const struct instances *heard, const struct instances *other,
                     const struct backbone_event *event, uint64_t target);
 
+/* A message by unicast that nobody says again when its sender hears that it was dropped: the end of
+ * a stream, or a part of a private one. */
+bool filter_is_said_once(const uint8_t *bytes, size_t length);
+
 #endif

@@ -52,6 +52,7 @@ int forward_create(const struct forward_config *config, struct forward **out)
     if (!f)
         return MD_ERR_NOMEM;
     f->id = config->id;
+    memcpy(f->secret, config->secret, sizeof(f->secret));
     int err =
         config->id && config->id <= RELAY_ID_MAX ? filter_create(config, &f->filter) : MD_ERR_RANGE;
     for (int i = 0; !err && i < FORWARD_SIDES; i++)
@@ -149,17 +150,21 @@ static void take_stream(struct forward *f, struct side *from, uint64_t now_ns,
 /* ---- for one node --------------------------------------------------------------------------- */
 
 /* A message of `to`'s user to `missed` was dropped. Its sender is told how many; and the node that
- * it was for, since not all that is lost is said again: the end of a private stream is not. */
-static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint16_t port,
-                         uint64_t missed)
+ * it was for, if nobody says it again. */
+static void tell_dropped(struct forward *f, struct side *side, uint64_t to, uint64_t missed,
+                         const struct backbone_event *event)
 {
-    struct relay_message head = {
-        .kind = RELAY_DROPPED, .hops = 1, .port = port, .lost = 1, .origin = missed, .target = to
-    };
+    struct relay_message head = { .kind = RELAY_DROPPED,
+                                  .hops = 1,
+                                  .port = event->src_port,
+                                  .lost = 1,
+                                  .origin = missed,
+                                  .target = to };
 
-    if (!put_unicast(side, &head, NULL))
+    if (!put_unicast(f, side, &head, NULL))
         origin_owe(origin_find(other_side(f, side), to), missed, 0);
-    origin_owe(origin_find(side, missed), to, 0);
+    if (filter_is_said_once(event->bytes, event->length))
+        origin_owe(origin_find(side, missed), to, 0);
 }
 
 /* The other network takes no message of a node that is not carried, nor of one that has just come
@@ -188,10 +193,10 @@ static void take_unicast(struct forward *f, struct side *from, const struct rela
         origin_owe(o, in->target, 0);
     } else if (event->length + RELAY_TO_BYTES > side->message_bytes_max) {
         from->counters.too_long++;
-        tell_dropped(f, from, event->session, event->src_port, in->target);
-    } else if (!o || !put_unicast(side, &head, event)) {
+        tell_dropped(f, from, event->session, in->target, event);
+    } else if (!o || !put_unicast(f, side, &head, event)) {
         from->counters.dropped++;
-        tell_dropped(f, from, event->session, event->src_port, in->target);
+        tell_dropped(f, from, event->session, in->target, event);
     } else {
         from->counters.messages++;
         from->counters.bytes += event->length;
@@ -213,38 +218,43 @@ static void take_directed(struct forward *f, struct side *from, const struct rel
         put_stream(f, side, o, &event, in->target, !place->is_native);
 }
 
+static void take_told(struct forward *f, struct side *from, const struct relay_event *in)
+{
+    struct relay_message head = { .kind = RELAY_DROPPED,
+                                  .hops = hops_further(in->hops),
+                                  .port = in->event.src_port,
+                                  .lost = (uint32_t)in->event.count,
+                                  .origin = in->event.session,
+                                  .target = in->target };
+
+    if (in->kind == RELAY_RESET)
+        origin_owe(origin_find(from, in->target), in->event.session, in->hops);
+    else if (!put_unicast(f, other_side(f, from), &head, NULL))
+        origin_owe(origin_find(from, in->target), in->event.session, 0);
+}
+
 static void take_to(struct forward *f, struct side *from, uint64_t now_ns,
                     const struct relay_event *in)
 {
     struct side *side = other_side(f, from);
     struct origin *o = origin_find(side, in->event.session);
     struct relay_far_place place;
+    bool is_heard = relay_far_find(side->far, in->target, &place);
+    bool is_told = in->kind != RELAY_TO; /* of a loss: to a node over there it goes all the way */
 
-    if (in->hops >= RELAY_HOPS_MAX) {
+    if (in->hops >= RELAY_HOPS_MAX && !(is_told && is_heard && place.is_native)) {
         from->counters.hops++;
-        if (in->kind == RELAY_TO && in->event.flags & BACKBONE_FLAG_UNICAST)
-            tell_dropped(f, from, in->event.session, in->event.src_port, in->target);
+        if (!is_told && in->event.flags & BACKBONE_FLAG_UNICAST)
+            tell_dropped(f, from, in->event.session, in->target, &in->event);
         return;
     }
-    if (!relay_far_find(side->far, in->target, &place)) {
+    if (!is_heard) {
         /* One of the stream may be for a node behind another relay of this network. */
         from->counters.no_route += !relay_far_find(from->far, in->target, &place);
         return;
     }
-    if (in->kind == RELAY_RESET) {
-        origin_owe(origin_find(from, in->target), in->event.session, in->hops);
-        return;
-    }
-    if (in->kind == RELAY_DROPPED) {
-        struct relay_message head = { .kind = RELAY_DROPPED,
-                                      .hops = (uint8_t)(in->hops + 1),
-                                      .port = in->event.src_port,
-                                      .lost = (uint32_t)in->event.count,
-                                      .origin = in->event.session,
-                                      .target = in->target };
-
-        if (!put_unicast(side, &head, NULL))
-            origin_owe(origin_find(from, in->target), in->event.session, 0);
+    if (is_told) {
+        take_told(f, from, in);
         return;
     }
     if (o && !o->is_wanted) {
@@ -411,7 +421,10 @@ static void refused(struct forward *f, struct side *side, const struct relay_mes
             break;
         }
         from->counters.refused++;
-        tell_dropped(f, from, message->origin, message->port, message->target);
+        tell_dropped(f, from, message->origin, message->target,
+                     &(struct backbone_event){ .src_port = message->port,
+                                               .bytes = message->bytes,
+                                               .length = (uint32_t)message->length });
         break;
     case RELAY_DROPPED:
     case RELAY_RESET:

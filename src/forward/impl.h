@@ -7,9 +7,10 @@
 #include "forward/forward.h"
 #include "queue.h"
 
-#define OWED_ANY UINT64_MAX
-
-enum { ORIGINS_MAX = 2048 }; /* nodes heard on a side, those remembered included */
+enum {
+    ORIGINS_MAX = 2048, /* nodes heard on a side, those remembered included */
+    OWED_MAX = 16,
+};
 
 enum origin_state {
     ORIGIN_IDLE,  /* not carried: nothing of it is wanted, or another has the better right */
@@ -34,9 +35,10 @@ struct origin {
     uint32_t number; /* CARRY */
     uint64_t up_ns, claim_ns, gone_ns;
     uint64_t lost, lost_first, lost_last; /* to be told before its next message */
-    /* Unicast between it and this session may be lost: it is to be told. 0: none; OWED_ANY: more.
-     */
-    uint64_t owed, owed_ns;
+    /* Unicast between it and these sessions may be lost: it is to be told. The first is 0: of all,
+     * for there were more. */
+    uint64_t owed[OWED_MAX], owed_ns;
+    uint8_t owed_count;
     uint8_t owed_hops;
 };
 
@@ -64,6 +66,7 @@ struct side {
 struct forward {
     uint64_t id;
     uint64_t begin_ns, tick_ns;
+    uint64_t secret[2]; /* spreads pairs over lanes */
     struct filter *filter;
     struct side sides[FORWARD_SIDES];
     uint8_t routes[RELAY_ROUTES_SIZE_MAX];

@@ -236,7 +236,7 @@ void origin_down(struct forward *f, struct side *side, uint64_t now_ns,
     if (!o)
         return;
     leave(f, side, o, down->reason);
-    o->owed = 0;
+    o->owed_count = 0;
     o->is_heard = false;
     o->gone_ns = now_ns;
 }
@@ -245,24 +245,34 @@ void origin_owe(struct origin *o, uint64_t session, uint8_t hops)
 {
     if (!o || !o->is_heard)
         return;
-    if (o->owed == 0 || hops > o->owed_hops)
+    if (o->owed_count == 0 || hops > o->owed_hops)
         o->owed_hops = hops;
-    o->owed = session != 0 && (o->owed == 0 || o->owed == session) ? session : OWED_ANY;
+    for (int i = 0; i < o->owed_count; i++)
+        if (o->owed[i] == session || o->owed[i] == 0)
+            return;
+    if (session == 0 || o->owed_count == OWED_MAX) {
+        session = 0;
+        o->owed_count = 0;
+    }
+    o->owed[o->owed_count++] = session;
 }
 
-/* Behind its route, when that begins. `side`: onto which it is carried, so it is heard on the
- * other. */
+/* Behind its route, when that begins, and each behind what waits of the two. `side`: onto which it
+ * is carried, so it is heard on the other. */
 static void pay(struct forward *f, struct side *side, uint64_t now_ns, struct origin *o)
 {
     struct relay_message head = { .kind = RELAY_RESET,
-                                  .hops = (uint8_t)(o->owed_hops + 1),
-                                  .origin = o->owed == OWED_ANY ? 0 : o->owed,
+                                  .hops = hops_further(o->owed_hops),
                                   .target = o->session };
 
-    if (o->owed == 0 || o->state == ORIGIN_CLAIM || now_ns < o->owed_ns ||
-        !put_unicast(other_side(f, side), &head, NULL))
+    if (o->owed_count == 0 || o->state == ORIGIN_CLAIM || now_ns < o->owed_ns)
         return;
-    o->owed = 0;
+    while (o->owed_count > 0) {
+        head.origin = o->owed[o->owed_count - 1];
+        if (!put_unicast(f, other_side(f, side), &head, NULL))
+            return;
+        o->owed_count--;
+    }
     o->owed_ns = now_ns + OWED_NS;
 }
 
@@ -335,12 +345,12 @@ void origin_decide(struct forward *f, struct side *side, uint64_t now_ns, struct
 static void keep_behind(struct forward *f, const struct side *side, uint64_t now_ns)
 {
     uint64_t highest = relay_far_highest_id(side->far);
-    uint64_t noise = f->sides[0].session % ID_STEP;
+    uint64_t noise = f->sides[0].session % ID_STEP | 1;
 
     if (now_ns < f->begin_ns + LISTEN_NS && highest >= f->id)
         f->id = highest < RELAY_ID_MAX - ID_STEP
                     ? (highest + ID_STEP) / ID_STEP * ID_STEP + noise
-                    : RELAY_ID_MAX - noise; /* nobody can be behind it: no tie, at least */
+                    : RELAY_ID_MAX - noise; /* nobody can be behind it: most likely no tie */
 }
 
 /* The first message of a topic may be the only one for long: its node is carried before. */

@@ -2,6 +2,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "put.h"
 
+#include "base/siphash.h"
 #include "rrmp/record.h"
 
 bool put_message(struct side *side, const struct rrcp_msg *msg, const struct relay_message *head,
@@ -28,17 +29,19 @@ bool put_notice(struct side *side, struct relay_message notice)
     return put_message(side, &msg, &notice, true);
 }
 
-/* One for each pair of nodes; not 0. */
-static uint64_t lane_of(const struct relay_message *head)
+/* One for each pair of nodes. */
+static uint64_t lane_of(const struct forward *f, const struct relay_message *head)
 {
-    return (head->origin * 0x9e3779b97f4a7c15u ^ head->target) | 1;
+    const uint64_t pair[2] = { head->origin, head->target };
+
+    return md_siphash(f->secret, pair, sizeof(pair));
 }
 
-bool put_unicast(struct side *side, const struct relay_message *head,
+bool put_unicast(const struct forward *f, struct side *side, const struct relay_message *head,
                  const struct backbone_event *event)
 {
     struct relay_far_place place;
-    struct rrcp_msg msg = { .flags = RRCP_MSG_UNICAST, .lane = lane_of(head) };
+    struct rrcp_msg msg = { .flags = RRCP_MSG_UNICAST, .lane = lane_of(f, head) };
 
     if (!relay_far_find(side->far, head->target, &place))
         return false;

@@ -19,8 +19,14 @@ bool put_notice(struct side *side, struct relay_message notice);
 
 /* By unicast to the head's target, heard on `side` directly or through a relay. `event` NULL: the
  * head is all. False: no room, or it is not heard. */
-bool put_unicast(struct side *side, const struct relay_message *head,
+bool put_unicast(const struct forward *f, struct side *side, const struct relay_message *head,
                  const struct backbone_event *event);
+
+/* Hops over one relay more; news of a loss goes the last way, too, with those that it has. */
+static inline uint8_t hops_further(uint8_t hops)
+{
+    return hops < RELAY_HOPS_MAX ? (uint8_t)(hops + 1) : RELAY_HOPS_MAX;
+}
 
 /* Tells losses of an origin. False: there is no room to tell them now. */
 bool put_lost(struct side *side, struct origin *o);

@@ -504,6 +504,7 @@ bool relay_far_find(const struct relay_far *far, uint64_t session, struct relay_
     if (!s || s->told == FAR_TOLD_NOTHING)
         return false;
     out->is_native = s->told == FAR_TOLD_NATIVE;
+    out->was_native = s->was_native;
     if (out->is_native)
         return true;
     out->via = s->via;

@@ -381,7 +381,7 @@ static void what_cannot_be_told_now_is_told_later(void **state)
     int before = bed.resets, sink = bed.resets_of_sink;
     assert_int_equal(bed.drops, 0);
     pass(&bed, MD_NS_PER_S);
-    assert_int_equal(bed.resets, before + 2);
+    assert_int_equal(bed.resets, before + 1);
     assert_int_equal(bed.resets_of_sink, sink + 1);
     forward_destroy(bed.f);
 }
@@ -709,27 +709,184 @@ static void a_message_that_the_engine_drops_is_told_to_its_sender(void **state)
     forward_destroy(bed.f);
 }
 
-/* It may have been the end of a private stream, which its sender does not say again. */
-static void a_message_that_is_dropped_is_told_to_the_node_that_it_was_for(void **state)
+/* `from`, on B, sends SOURCE a record that is longer than A takes with the head. */
+static void say_long(struct bed *bed, uint64_t from, uint8_t type)
 {
-    struct bed bed;
+    static uint8_t bytes[MAX_BYTES + 32];
+    struct relay_message to = {
+        .kind = RELAY_TO, .flags = RELAY_FLAG_UNICAST, .port = 8, .origin = from, .target = SOURCE
+    };
+
+    (void)relay_encode(&to, bytes);
+    bytes[RELAY_TO_BYTES] = type;
+    bytes[RELAY_TO_BYTES + 3] = 1;
+    input(bed, B,
+          (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                   .session = from,
+                                   .src_port = RELAY_PORT,
+                                   .dst_port = 3,
+                                   .flags = BACKBONE_FLAG_UNICAST,
+                                   .bytes = bytes,
+                                   .length = sizeof(bytes) });
+}
+
+/* Those to SOURCE in the next 210 ms, by their origin; of all: 0. */
+static int resets_to_source(struct bed *bed, const uint64_t origins[], int counts[], int count)
+{
+    struct relay_message message;
     struct rrcp_msg msg;
+    int all = 0;
+
+    for (int i = 0; i <= 21; i++, bed->now_ns += 10 * MD_NS_PER_MS) {
+        forward_tick(bed->f, bed->now_ns);
+        while (forward_peek(bed->f, A, &msg)) {
+            assert_true(relay_decode(msg.bytes, msg.length, &message));
+            for (int k = 0; message.kind == RELAY_RESET && k < count; k++)
+                if (message.origin == origins[k]) {
+                    counts[k]++;
+                    bed->last_msg = msg;
+                }
+            all += message.kind == RELAY_RESET;
+            forward_take(bed->f, A, false);
+        }
+        drain(bed, B);
+    }
+    return all;
+}
+
+/* A request is asked again; the end of a private stream is not said again. */
+static void a_message_that_is_dropped_is_told_to_whom_it_was_for_if_it_is_said_once(void **state)
+{
+    static const uint64_t origins[] = { SINK, OTHER };
+    int counts[2] = { 0 };
+    struct bed bed;
 
     (void)state;
     open_bed(&bed);
     carry_both(&bed);
-    pass(&bed, MD_NS_PER_S);
-    int before = bed.resets;
+    peer(&bed, B, OTHER, BACKBONE_PEER_UP);
+    say_long(&bed, OTHER, RRMP_REQUEST); /* now it is carried */
+    pass(&bed, 2 * MD_NS_PER_S);
     ask(&bed, SINK, 0, 1);
-    while (forward_peek(bed.f, A, &msg))
-        forward_take(bed.f, A, msg.flags & RRCP_MSG_UNICAST);
-    drain(&bed, B);
-    assert_int_equal(bed.drops, 1);
-    pass(&bed, MD_NS_PER_S);
-    assert_int_equal(bed.resets, before + 1);
-    assert_int_equal(bed.last.origin, SINK);
-    assert_int_equal(bed.last.target, SOURCE);
-    assert_int_equal(bed.last_msg.session, SOURCE);
+    struct rrcp_msg msg;
+    assert_true(forward_peek(bed.f, A, &msg));
+    uint64_t lane = msg.lane;
+    drain(&bed, A);
+
+    int before = bed.drops;
+    for (int i = 0; i < 10; i++) {
+        say_long(&bed, SINK, RRMP_REQUEST);
+        say_long(&bed, OTHER, RRMP_REQUEST);
+    }
+    assert_int_equal(resets_to_source(&bed, origins, counts, 2), 0);
+    assert_int_equal(bed.drops, before + 20);
+    for (int i = 0; i < 10; i++) {
+        say_long(&bed, OTHER, RRMP_CLOSE);
+        say_long(&bed, SINK, RRMP_CLOSE);
+    }
+    assert_int_equal(resets_to_source(&bed, origins, counts, 2), 2);
+    assert_int_equal(counts[0], 1);
+    assert_int_equal(counts[1], 1);
+    say_long(&bed, SINK, RRMP_CLOSE); /* behind what waits of the two */
+    assert_int_equal(resets_to_source(&bed, origins, counts, 1), 1);
+    assert_true(bed.last_msg.lane == lane && lane != 0);
+    forward_destroy(bed.f);
+}
+
+/* Of more than 16 at a time: all of them. */
+static void many_that_may_have_lost_something_are_told_as_all(void **state)
+{
+    static const uint64_t all[] = { 0 };
+    int counts[1] = { 0 };
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry_both(&bed);
+    for (int round = 0; round < 2; round++) {
+        for (uint64_t i = 0; i < 16u + (unsigned)round; i++) {
+            if (round == 0 || i == 16)
+                peer(&bed, B, 3000 + i, BACKBONE_PEER_UP);
+            input(&bed, B,
+                  (struct backbone_event){ .type = BACKBONE_GAP,
+                                           .session = 3000 + i,
+                                           .flags = BACKBONE_FLAG_UNICAST,
+                                           .reason = BACKBONE_GAP_UNICAST_RESET });
+        }
+        assert_int_equal(resets_to_source(&bed, all, counts, 1), round == 0 ? 16 : 1);
+        assert_int_equal(counts[0], round);
+    }
+    forward_destroy(bed.f);
+}
+
+/* It was dropped behind four relays; the node that is told is on this one's other side. */
+static void what_is_told_of_a_loss_goes_the_last_way_at_the_limit(void **state)
+{
+    static const uint8_t kinds[] = { RELAY_DROPPED, RELAY_RESET };
+
+    (void)state;
+    for (int i = 0; i < 4; i++) {
+        struct relay_message told = { .kind = kinds[i % 2],
+                                      .hops = RELAY_HOPS_MAX,
+                                      .port = i % 2 ? 0 : 8,
+                                      .lost = i % 2 ? 0 : 1,
+                                      .origin = SOURCE,
+                                      .target = SINK };
+        uint8_t bytes[RELAY_TO_BYTES];
+        bool is_near = i < 2;
+        struct bed bed;
+
+        open_bed(&bed);
+        carry_both(&bed);
+        peer(&bed, A, SOURCE, BACKBONE_PEER_DOWN);
+        routes_of(&bed, A, SOURCE, RELAY_ROUTE_UP);
+        if (!is_near) {
+            peer(&bed, B, SINK, BACKBONE_PEER_DOWN);
+            routes_of(&bed, B, SINK, RELAY_ROUTE_UP);
+        }
+        pass(&bed, 6 * MD_NS_PER_S);
+        int before = bed.drops + bed.resets;
+        (void)relay_encode(&told, bytes);
+        input(&bed, A,
+              (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                       .session = OTHER,
+                                       .src_port = RELAY_PORT,
+                                       .flags = BACKBONE_FLAG_UNICAST,
+                                       .bytes = bytes,
+                                       .length = sizeof(bytes) });
+        pass(&bed, MD_NS_PER_S);
+        assert_int_equal(bed.drops + bed.resets, before + is_near);
+        assert_int_equal(forward_counters(bed.f, A)->hops, !is_near);
+        if (is_near) {
+            assert_int_equal(bed.last.hops, RELAY_HOPS_MAX);
+            assert_int_equal(bed.last.target, SINK);
+        }
+        forward_destroy(bed.f);
+    }
+}
+
+/* Targets that follow each other have lanes that do not. */
+static void pairs_have_lanes_of_their_own(void **state)
+{
+    struct rrcp_msg msg;
+    uint64_t lanes[2];
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    carry_both(&bed);
+    for (uint64_t i = 0; i < 2; i++) {
+        if (i == 1) {
+            peer(&bed, A, SOURCE + 1, BACKBONE_PEER_UP);
+            instance(&bed, A, SOURCE + 1);
+            pass(&bed, MD_NS_PER_S);
+        }
+        ask_of(&bed, SOURCE + i, SINK, 0, 1);
+        assert_true(forward_peek(bed.f, A, &msg));
+        lanes[i] = msg.lane;
+        drain(&bed, A);
+    }
+    assert_true((lanes[0] ^ lanes[1]) > 3);
     forward_destroy(bed.f);
 }
 
@@ -806,7 +963,7 @@ static void relays_that_nobody_can_be_behind_are_not_equal(void **state)
     for (uint64_t i = 0; i < 2; i++) {
         struct bed bed;
 
-        own_a = OWN_A + i;
+        own_a = OWN_A + 2 * i;
         open_bed(&bed);
         peer(&bed, B, OTHER, BACKBONE_PEER_UP);
         rights(&bed, B, RELAY_ID_MAX, 1, RELAY_ROUTE_UP);
@@ -898,7 +1055,10 @@ int main(void)
         cmocka_unit_test(no_message_waits_for_long),
         cmocka_unit_test(resets_of_others_go_on_five_times_a_second),
         cmocka_unit_test(a_message_that_the_engine_drops_is_told_to_its_sender),
-        cmocka_unit_test(a_message_that_is_dropped_is_told_to_the_node_that_it_was_for),
+        cmocka_unit_test(a_message_that_is_dropped_is_told_to_whom_it_was_for_if_it_is_said_once),
+        cmocka_unit_test(many_that_may_have_lost_something_are_told_as_all),
+        cmocka_unit_test(what_is_told_of_a_loss_goes_the_last_way_at_the_limit),
+        cmocka_unit_test(pairs_have_lanes_of_their_own),
         cmocka_unit_test(one_over_too_many_relays_is_counted_and_told_to_its_sender),
         cmocka_unit_test(a_relay_that_starts_late_brings_no_dead_node_back),
         cmocka_unit_test(relays_that_nobody_can_be_behind_are_not_equal),

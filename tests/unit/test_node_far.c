@@ -380,6 +380,30 @@ static void messages_to_far_nodes_go_to_the_relay(void **state)
     close_bed(&bed);
 }
 
+/* Perhaps it still hears us directly, and on a mesh wants what it asked for alone. */
+static void a_message_to_one_that_was_near_keeps_its_topic(void **state)
+{
+    struct relay_message head;
+    struct bed bed;
+
+    (void)state;
+    open_bed(&bed);
+    new_batch(&bed);
+    add(&bed, &(struct backbone_event){ .type = BACKBONE_PEER_UP, .session = FAR_NODE });
+    add(&bed, &(struct backbone_event){ .type = BACKBONE_PEER_DOWN,
+                                        .session = FAR_NODE,
+                                        .reason = BACKBONE_DOWN_TIMEOUT });
+    (void)events(&bed, EVENTS);
+    bring(&bed);
+    assert_int_equal(submit(&bed, FAR_NODE, 0, 5), MD_OK);
+    assert_int_equal(bed.engine.port, RELAY_PORT);
+    assert_int_equal(bed.engine.msg.topic, 77);
+    assert_true(relay_decode(bed.engine.bytes, bed.engine.msg.length, &head));
+    assert_int_equal(head.flags, 0);
+    assert_int_equal(head.number, 0);
+    close_bed(&bed);
+}
+
 static void told_dropped(struct bed *bed, uint64_t count)
 {
     assert_int_equal(events(bed, EVENTS), 1);
@@ -476,6 +500,7 @@ int main(void)
         cmocka_unit_test(a_batch_that_was_for_relays_alone_is_not_the_end),
         cmocka_unit_test(messages_to_near_nodes_are_not_touched),
         cmocka_unit_test(messages_to_far_nodes_go_to_the_relay),
+        cmocka_unit_test(a_message_to_one_that_was_near_keeps_its_topic),
         cmocka_unit_test(one_that_is_too_long_is_told_without_an_event_of_the_engine),
         cmocka_unit_test(one_that_the_engine_drops_is_told_of_the_far_node),
         cmocka_unit_test(a_full_engine_is_said_and_nothing_is_dropped),
