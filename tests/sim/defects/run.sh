@@ -27,7 +27,7 @@ trap 'rm -rf "$work"' EXIT
 mkdir -p "$work/src" "$work/inc" "$work/tree/src"
 cp -r "$root/src/rrcp" "$work/src/"
 cp -r "$root/tests/sim" "$work/sim"
-for module in backbone base rrcp seal attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
+for module in backbone base relay rrcp seal attach; do ln -s "$root/include/$module" "$work/inc/$module"; done
 cc=${CC:-cc}
 ! command -v ccache >/dev/null || cc="ccache $cc"
 
