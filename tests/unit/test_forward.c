@@ -17,11 +17,11 @@ enum { A = 0, B = 1, OWN_A = 10, OWN_B = 20, SOURCE = 1000, SINK = 2000, OTHER =
 
 #define MAX_BYTES (64u << 10)
 
-static uint64_t own_a = OWN_A; /* another relay has another one */
+static uint64_t own_a = OWN_A, own_b = OWN_B; /* another relay has others */
 
 struct bed {
     struct forward *f;
-    uint64_t now_ns;
+    uint64_t now_ns, seq;
     uint8_t record[4096];
     int streams, tos, drops, routes_up, routes_down, claims, notices, resets, parts, listed;
     uint64_t weight;
@@ -41,7 +41,7 @@ static void open_with(struct bed *bed, uint32_t max_bytes, size_t topic_count)
 {
     struct forward_name services[] = { name("IDN"), name("ELEKTRON") };
     struct forward_name topics[] = { name("risk.*"), name("clock") };
-    struct forward_config config = { .session = { own_a, OWN_B },
+    struct forward_config config = { .session = { own_a, own_b },
                                      .id = 50,
                                      .services = services,
                                      .service_count = 2,
@@ -865,6 +865,93 @@ static void what_is_told_of_a_loss_goes_the_last_way_at_the_limit(void **state)
     }
 }
 
+/* ---- a chain of five: SINK, on the B side of the first; SOURCE, on the A side of the last ---- */
+
+enum { CHAIN = 5 };
+
+/* On network n: the A side of relay n - 1 and the B side of relay n. */
+static uint64_t chain_session(int relay, int side)
+{
+    return 100u + 2u * (unsigned)relay + (unsigned)side;
+}
+
+static void chain_drain(struct bed beds[], int relay, int side)
+{
+    int next = side == A ? relay + 1 : relay - 1;
+    bool has_next = next >= 0 && next < CHAIN;
+    struct relay_message message;
+    struct rrcp_msg msg;
+
+    while (forward_peek(beds[relay].f, side, &msg)) {
+        bool is_unicast = msg.flags & RRCP_MSG_UNICAST;
+
+        assert_true(relay_decode(msg.bytes, msg.length, &message));
+        if (msg.session == SINK && message.kind == RELAY_DROPPED) {
+            beds[relay].drops++;
+            beds[relay].last = message;
+        }
+        if (has_next && (msg.session == 0 || msg.session == chain_session(next, 1 - side)))
+            input(&beds[next], 1 - side,
+                  (struct backbone_event){ .type = BACKBONE_MESSAGE,
+                                           .session = chain_session(relay, side),
+                                           .src_port = RELAY_PORT,
+                                           .dst_port = msg.port,
+                                           .topic = msg.topic,
+                                           .seq = ++beds[relay].seq,
+                                           .flags = is_unicast ? BACKBONE_FLAG_UNICAST : 0,
+                                           .bytes = msg.bytes,
+                                           .length = msg.length });
+        forward_take(beds[relay].f, side, false);
+    }
+}
+
+static void chain_pass(struct bed beds[], uint64_t ns)
+{
+    for (uint64_t at_ns = 0; at_ns < ns; at_ns += 10 * MD_NS_PER_MS) {
+        if (at_ns % MD_NS_PER_S == 0) {
+            instance(&beds[0], B, SINK);
+            instance(&beds[CHAIN - 1], A, SOURCE);
+        }
+        for (int i = 0; i < CHAIN; i++) {
+            beds[i].now_ns += 10 * MD_NS_PER_MS;
+            forward_tick(beds[i].f, beds[i].now_ns);
+            chain_drain(beds, i, A);
+            chain_drain(beds, i, B);
+        }
+    }
+}
+
+/* SINK has heard of SOURCE when the way was shorter. The fifth relay drops what it asks. */
+static void a_drop_behind_four_relays_reaches_its_sender(void **state)
+{
+    static struct bed beds[CHAIN];
+
+    (void)state;
+    for (int i = 0; i < CHAIN; i++) {
+        own_a = chain_session(i, A);
+        own_b = chain_session(i, B);
+        open_bed(&beds[i]);
+    }
+    own_a = OWN_A;
+    own_b = OWN_B;
+    for (int i = 0; i + 1 < CHAIN; i++) {
+        peer(&beds[i], A, chain_session(i + 1, B), BACKBONE_PEER_UP);
+        peer(&beds[i + 1], B, chain_session(i, A), BACKBONE_PEER_UP);
+    }
+    peer(&beds[0], B, SINK, BACKBONE_PEER_UP);
+    peer(&beds[CHAIN - 1], A, SOURCE, BACKBONE_PEER_UP);
+    chain_pass(beds, 15 * MD_NS_PER_S);
+    ask(&beds[0], SINK, 0, 1);
+    chain_pass(beds, MD_NS_PER_S);
+    assert_int_equal(forward_counters(beds[CHAIN - 1].f, B)->hops, 1);
+    assert_int_equal(beds[0].drops, 1);
+    assert_int_equal(beds[0].last.hops, RELAY_HOPS_MAX);
+    assert_int_equal(beds[0].last.origin, SOURCE);
+    assert_int_equal(beds[0].last.port, 8);
+    for (int i = 0; i < CHAIN; i++)
+        forward_destroy(beds[i].f);
+}
+
 /* Targets that follow each other have lanes that do not. */
 static void pairs_have_lanes_of_their_own(void **state)
 {
@@ -1058,6 +1145,7 @@ int main(void)
         cmocka_unit_test(a_message_that_is_dropped_is_told_to_whom_it_was_for_if_it_is_said_once),
         cmocka_unit_test(many_that_may_have_lost_something_are_told_as_all),
         cmocka_unit_test(what_is_told_of_a_loss_goes_the_last_way_at_the_limit),
+        cmocka_unit_test(a_drop_behind_four_relays_reaches_its_sender),
         cmocka_unit_test(pairs_have_lanes_of_their_own),
         cmocka_unit_test(one_over_too_many_relays_is_counted_and_told_to_its_sender),
         cmocka_unit_test(a_relay_that_starts_late_brings_no_dead_node_back),
