@@ -122,7 +122,7 @@ static void queue_read(struct rrcp *r, struct unicast_lane *lane, uint8_t *out, 
             lane->head == lane->tail ? lane->tail_offset : (uint32_t)sizeof(lane->head->bytes);
         uint32_t piece = end - lane->head_offset;
 
-        MD_ASSERT(piece > 0);
+        MD_ASSERT(lane->head && piece > 0);
         if (piece > length)
             piece = length;
         if (out) {
