@@ -101,6 +101,10 @@ void p2ps_ring_again(struct p2ps_core *core, struct p2ps_ring *ring, uint32_t cl
 {
     struct p2ps_client *c = &core->clients[client];
 
+    if (c->is_busy) { /* it came to wait while it had its share */
+        ring->left = 0;
+        return;
+    }
     if (ring->left == 0) {
         join(core, &core->work.busy, client);
         return;

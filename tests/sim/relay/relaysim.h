@@ -21,7 +21,7 @@ enum {
 
 #define STEP_NS (1000 * 1000ull)
 
-/* What the networks of a run are: by the seed, in turn. */
+/* The kinds of networks of a run: the seed takes them in turn. */
 enum nets {
     NETS_GROUPS, /* multicast */
     NETS_MESHES,
