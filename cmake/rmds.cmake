@@ -188,10 +188,15 @@ function(rmds_test_takes tenths)
 endfunction()
 
 # rmds_asan_in_long(NAME...): what a sanitizer would see in these tests of this folder it sees in others, which have the same
-# code with less around it: under ASan and UBSan they run with --long alone.
+# code with less around it: under ASan and UBSan they run with --long alone; so unit tests among them run in the release build.
 function(rmds_asan_in_long)
   foreach(name ${ARGN})
-    set_property(TEST ${name} APPEND PROPERTY LABELS asan-long)
+    get_property(labels TEST ${name} PROPERTY LABELS)
+    list(REMOVE_ITEM labels release-long)
+    set_property(TEST ${name} PROPERTY LABELS ${labels} asan-long)
+    if(TARGET ${name})
+      set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL OFF)
+    endif()
   endforeach()
 endfunction()
 
@@ -204,6 +209,11 @@ function(rmds_simulators)
       ENVIRONMENT_MODIFICATION "ASAN_OPTIONS=string_append::detect_stack_use_after_return=0")
   endif()
 endfunction()
+
+# The unit tests of a build that is optimised at link time, which are none of `all` there: the same tests run under ASan and
+# UBSan each time, here with --long and for a PATTERN. Those stay that a sanitizer disturbs, and those of threads: what an
+# optimiser may do to them it does here.
+add_custom_target(unit_tests)
 
 # rmds_unit_test(NAME [USES module...] [LIBS target...] [LABELS label...]):
 # tests/unit/NAME.c, one cmocka program.
@@ -230,6 +240,11 @@ function(rmds_unit_test name)
   set_tests_properties(${name} PROPERTIES LABELS "unit;${ARG_LABELS}" TIMEOUT ${timeout}
     SKIP_RETURN_CODE 77)
   rmds_test_takes(10 ${name})
+  if(RMDS_LTO AND NOT ARG_LABELS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL ON)
+    set_property(TEST ${name} APPEND PROPERTY LABELS release-long)
+    add_dependencies(unit_tests ${name})
+  endif()
   if("threads" IN_LIST ARG_LABELS OR "tsan" IN_LIST ARG_LABELS)
     add_dependencies(tsan_tests ${name})
   endif()

@@ -116,5 +116,6 @@ verb_build() {
         echo "rmds build: there is no preset \"$preset\"$(near "$preset" $names) tools/rmds build --help lists all" >&2
         return 2
     fi
+    [ "$*" != release ] || set -- release all unit_tests
     build_targets "$@"
 }

@@ -11,6 +11,7 @@
 #   long     only with --long        interop  not repeated under asan
 #   noasan   not under asan (it measures, or its subject is a script or a text)
 #   asan-long  under asan only with --long (others have the same code under asan)
+#   release-long  in the release build only with --long (unit tests, which run under asan), or when PATTERN names it
 # rmds_test_takes of cmake/rmds.cmake says how much of a core it uses: many only wait.
 # Exit status 77 of a test is a skip; the last line it printed is the reason.
 # A system test that fails is run once more, alone, unless a sanitizer or MD_ASSERT found something: see CONTRIBUTING.md.
@@ -142,6 +143,7 @@ run_ctest() { # PRESET ARGUMENT...
 
 stage_release() {
     configure_build release || return 1
+    [ -z "$pattern$long" ] || configure_build release unit_tests || return 1
     [ -n "$pattern" ] || start_ahead
     run_ctest release "${ctest_labels[@]}"
 }
@@ -390,12 +392,13 @@ verb_test() {
         *) pattern=$argument ;;
         esac
     done
-    local long_label='long|asan-long|' ctest_labels=(-LE '^long$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
+    local long_label='long|asan-long|' ctest_labels=(-LE '^(long|release-long)$') fuzz_seconds=${RMDS_FUZZ_SECONDS:-60}
     [ -n "$long" ] && long_label='' ctest_labels=()
     install_hook "$root"
     setup_for run unit clang test || return 1
     python_itself
     if [ -n "$pattern" ]; then
+        [ -n "$long" ] || ctest_labels=(-LE '^long$')
         ctest_labels+=(-R "$pattern")
         stage "release" stage_release
     else
