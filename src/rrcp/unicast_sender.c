@@ -100,7 +100,10 @@ bool rrcp_unicast_tell_interest(struct rrcp *r, struct rrcp_peer *peer)
     return true;
 }
 
-int rrcp_unicast_submit(struct rrcp *r, uint16_t port, const struct rrcp_msg *msg)
+/* A function of its own: in rrcp_submit() gcc reads length and topic at once before it looks
+ * whether this is unicast, and waits for the two stores that made them; multicast pays for it. */
+__attribute__((noinline)) int rrcp_unicast_submit(struct rrcp *r, uint16_t port,
+                                                  const struct rrcp_msg *msg)
 {
     struct rrcp_peer *peer = NULL;
     struct unicast_record record = {
