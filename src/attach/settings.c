@@ -179,9 +179,10 @@ int attach_settings_read(const struct md_conf *conf, const char *network,
 }
 
 /* See "Memory" in the README of rrcp. */
-#define SLOT_BYTES 64u /* of a packet: its buffer's and its window's entry */
-#define HOLE_BYTES 17u /* of a packet a receive window may hold */
-#define PEER_BYTES 8192u
+#define SLOT_BYTES  64u /* of a packet: its buffer's and its window's entry */
+#define HOLE_BYTES  17u /* of a packet a receive window may hold */
+#define PEER_BYTES  8192u
+#define SPARE_BYTES (1u << 20) /* of queues of unicast, to be used again */
 
 struct attach_settings_memory attach_settings_memory(const struct attach_settings *settings)
 {
@@ -191,7 +192,7 @@ struct attach_settings_memory attach_settings_memory(const struct attach_setting
         .packets = rrcp_packet_memory_size(engine) + (uint64_t)engine->pool_packets * SLOT_BYTES,
         .peers = (uint64_t)engine->windows_max * engine->window_packets * HOLE_BYTES +
                  (uint64_t)engine->peers_max * PEER_BYTES,
-        .waiting = engine->unicast_bytes_max + engine->assembly_bytes_max,
+        .waiting = engine->unicast_bytes_max + engine->assembly_bytes_max + SPARE_BYTES,
         .inbound_ring = settings->inbound_bytes,
     };
 }

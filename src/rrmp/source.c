@@ -117,6 +117,7 @@ int rrmp_source_create(const struct rrmp_source_config *config, struct rrmp_sour
     source->config = full;
     source->random = full.random;
     source->seed = md_splitmix64(&source->random);
+    source->farewell_due_ns = RRMP_NEVER;
     for (int list = LIST_NEWS; list <= LIST_IMAGES; list++)
         source->list_head[list] = source->list_tail[list] = MD_NIL;
     source->gone_head = MD_NIL;
@@ -216,17 +217,10 @@ static void all_gone(struct rrmp_source *source, uint64_t now_ns, uint64_t sessi
 
 static void private_end(struct rrmp_source *source, uint64_t now_ns, uint32_t number)
 {
-    struct source_item *item = source_item_at(source, number);
-    const struct source_requester *owner = source_requester_at(source, item->owner);
-    struct rrmp_record record = {
-        .header = { .type = RRMP_UNBIND, .svc = item->svc },
-        .u.unbind = { .handle = item->handle,
-                      .item_seq = item->item_seq,
-                      .reason = RRMP_UNBIND_DROPPED },
-    };
+    const struct source_item *item = source_item_at(source, number);
 
     if (item->handle != RRMP_HANDLE_NONE)
-        source_unicast(source, owner->session, owner->port, &record);
+        source_farewell_say(source, item);
     source_asks_drop_all(source, number);
     source_interest_clear(source, number, item->owner);
     source_item_settle(source, now_ns, number);
@@ -268,6 +262,7 @@ static void notice_in(struct rrmp_source *source, uint64_t now_ns,
         source->session = 0;
         rrmp_outbox_clear(&source->outbox);
         all_gone(source, now_ns, 0, 0);
+        source_farewells_forget(source);
         break;
     case BACKBONE_PEER_DOWN:
         all_gone(source, now_ns, notice->session, 0);
@@ -290,8 +285,9 @@ static void notice_in(struct rrmp_source *source, uint64_t now_ns,
     case BACKBONE_OVERRUN: /* requests may be lost: whoever sent them asks again */
         privates_lost(source, now_ns, 0);
         break;
-    case BACKBONE_TX_DROPPED: /* it may have been an update of one */
+    case BACKBONE_TX_DROPPED: /* it may have been an update of one, or its end */
         privates_lost(source, now_ns, notice->session);
+        source_farewells_lost(source, notice->session);
         break;
     case BACKBONE_PEER_UP: /* he asks when he wants to know */
     case BACKBONE_MESSAGE:
@@ -373,6 +369,7 @@ void rrmp_source_tick(struct rrmp_source *source, uint64_t now_ns, bool input_is
     if (input_is_empty)
         requesters_check(source, now_ns);
     standby_check(source, now_ns);
+    source_farewells_tick(source);
     while ((number = md_wheel_expire(&source->wheel, now_ns)) != MD_NIL) {
         const struct source_work *work = md_slots_at(&source->works, number);
         source_item_news(source, work->item, NEWS_UNWANTED);
@@ -389,6 +386,8 @@ uint64_t rrmp_source_deadline(const struct rrmp_source *source)
         deadline = source->beat_due_ns;
     if (source->requesters.count > 0 && source->requester_check_ns < deadline)
         deadline = source->requester_check_ns;
+    if (source->farewell_due_ns < deadline)
+        deadline = source->farewell_due_ns;
     if (source->image_due_count > 0 || source->outbox.tail > 0 || source->beat_wanted ||
         source->binds_wait)
         deadline = deadline < source->now_ns + 1 * MS ? deadline : source->now_ns + 1 * MS;

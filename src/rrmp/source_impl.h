@@ -28,6 +28,7 @@
 #define SOURCE_ITEMS_MAX      0xFFFFFFu
 #define SOURCE_REQUESTERS_MAX 1024u
 #define SOURCE_ENDED          256u
+#define SOURCE_FAREWELLS      1024u
 #define SOURCE_WIDE_WORDS     15u
 #define SOURCE_EVENTS         1024u
 #define SOURCE_EVENT_RESERVE  8u           /* most events one record can cause */
@@ -262,6 +263,19 @@ struct rrmp_source {
     } ended[SOURCE_ENDED];
     uint32_t ended_count;
 
+    /* Private streams that have ended, and when that is said again. */
+    struct source_farewell {
+        uint64_t session;
+        uint64_t said_ns;
+        uint32_t handle;
+        uint32_t item_seq;
+        uint16_t port;
+        uint16_t svc;
+        bool is_lost;
+    } farewells[SOURCE_FAREWELLS];
+    uint32_t farewell_count; /* ever */
+    uint64_t farewell_due_ns;
+
     uint32_t beat;
     uint32_t beats_fast; /* so many more at 100 ms */
     uint64_t beat_due_ns;
@@ -442,6 +456,14 @@ void source_record_in(struct rrmp_source *source, uint64_t now_ns,
                       const struct backbone_event *message, const struct rrmp_record *record);
 void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t requester);
 /* The user has ended: whatever still comes of it is ignored. */
+/* source_farewell.c: the end of private streams */
+void source_farewell_keep(struct rrmp_source *source, const struct source_item *item);
+void source_farewell_say(struct rrmp_source *source, const struct source_item *item);
+/* Something for this session is lost: its ends are said again in a moment. */
+void source_farewells_lost(struct rrmp_source *source, uint64_t session);
+void source_farewells_tick(struct rrmp_source *source);
+void source_farewells_forget(struct rrmp_source *source);
+
 void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t port);
 struct rrmp_source_event *source_event_put(struct rrmp_source *source,
                                            enum rrmp_source_event_kind kind);

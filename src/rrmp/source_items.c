@@ -532,6 +532,7 @@ static int say_final(struct rrmp_source *source, uint32_t number, const struct r
         const struct source_requester *owner = source_requester_at(source, item->owner);
         record.header.flags |= RRMP_FLAG_PRIVATE;
         source_unicast(source, owner->session, owner->port, &record);
+        source_farewell_keep(source, item);
     } else {
         source_multicast(source, item->svc, item->handle, &record);
     }

@@ -165,6 +165,38 @@ static void a_private_stream_is_never_shared_nor_recovered(void **state)
     assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
 }
 
+static void say_dropped(struct pair *pair)
+{
+    const struct backbone_event notice = { .type = BACKBONE_TX_DROPPED, .session = 2, .count = 1 };
+
+    srcdist_core_backbone(pair->source, pair->now_ns, &notice, 1);
+}
+
+/* The engine of its own host had no room for it, twice. */
+static void the_end_of_a_private_stream_is_said_until_it_is_heard(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+    struct omm_item_request request = pair_request(5, "IBM.N");
+
+    request.is_private = true;
+    pair_ask_item(c, &request);
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair->lose_down = true;
+    pair_say_status(&pair->provider, pair_item(pair, "IBM.N"), RWF_STREAM_CLOSED, RWF_DATA_SUSPECT,
+                    RWF_CODE_NOT_FOUND);
+    pair_settle(pair);
+    say_dropped(pair);
+    pair_pass(pair, PAIR_SEC);
+    say_dropped(pair);
+    assert_string_equal(pair_heard(c, 5), "I");
+    pair->lose_down = false;
+    pair_pass(pair, PAIR_SEC);
+    assert_int_equal(strlen(pair_heard(c, 5)), 2);
+    assert_non_null(strpbrk(pair_heard(c, 5), "XR"));
+    assert_int_equal(p2ps_core_stats(pair->sink)->items_now, 0);
+}
+
 static const char wish[] = "only round lots";
 
 static struct omm_item_request wishful(int32_t stream_id)
@@ -372,6 +404,7 @@ int main(void)
         TEST(a_post_on_a_stream_without_a_verdict_reaches_no_source),
         TEST(a_post_to_a_source_that_is_gone_is_refused),
         TEST(a_private_stream_is_never_shared_nor_recovered),
+        TEST(the_end_of_a_private_stream_is_said_until_it_is_heard),
         TEST(data_in_the_request_of_a_private_stream_reach_its_provider),
         cmocka_unit_test_setup_teardown(data_in_requests_wait_with_them_up_to_a_bound,
                                         setup_small_window, pair_teardown),
