@@ -167,7 +167,7 @@ struct rrcp_config {
     /* Unicast stream */
     uint64_t unicast_wait_ns;   /* 100 ms (tdata) */
     uint32_t unicast_tries;     /* 7 (ndata) */
-    uint64_t unicast_queue_max; /* 16 MiB waiting per peer; and 4096 messages, of
+    uint64_t unicast_queue_max; /* 16 MiB waiting per peer; and 131072 messages, of
                                    each lane but 0 32768. 2 KiB more are for each lane */
     uint64_t unicast_bytes_max; /* 64 MiB waiting for all peers together: of memory */
 

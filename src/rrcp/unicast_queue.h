@@ -6,9 +6,9 @@
 #include "private.h"
 
 #define UNICAST_LANES    512u
-#define UNICAST_MESSAGES 4096u  /* without a lane */
-#define LANE_MESSAGES    32768u /* between two nodes, one of them behind a relay */
-#define LANE_BYTES       2048u  /* of its own for each lane, when the others leave nothing */
+#define UNICAST_MESSAGES 131072u /* without a lane */
+#define LANE_MESSAGES    32768u  /* between two nodes, one of them behind a relay */
+#define LANE_BYTES       2048u   /* of its own for each lane, when the others leave nothing */
 #define WISHES_BYTES     4096u
 #define UNICAST_TURN     1400
 #define SEGMENTS_SPARE   128u

@@ -95,7 +95,8 @@ int rrmp_sink_create(const struct rrmp_sink_config *config, struct rrmp_sink **o
     sink->dying = MD_NIL;
     sink->query_due_ns = RRMP_NEVER;
     sink->service_query_ns = RRMP_NEVER;
-    sink->hold_ns = RRMP_NEVER;
+    sink->hold_ns = sink->gate_ns = RRMP_NEVER;
+    sink->replay_cost = 1;
     int err = tables_init(sink);
     if (err) {
         rrmp_sink_destroy(sink);

@@ -43,7 +43,8 @@ static const char *check_place(const struct rrmp_sink *sink, const struct sink_i
     MD_REQUIRE(state == RRMP_SINK_LIVE || item->queue != QUEUE_NONE ||
                sink_work_of(sink, item)->timer.is_set);
     MD_REQUIRE(!item->in_window || item->queue == QUEUE_NONE);
-    MD_REQUIRE(item->standby == MD_NIL || item->standby != item->link);
+    /* A standby is one until it is asked to take over, and that may have to wait. */
+    MD_REQUIRE(item->standby == MD_NIL || item->standby != item->link || state == RRMP_SINK_QUEUED);
     return NULL;
 }
 
@@ -277,7 +278,7 @@ static const char *check_runs(const struct rrmp_sink *sink, const struct sink_li
 static const char *check_link(const struct rrmp_sink *sink, uint32_t number, struct asked *asked)
 {
     const struct sink_link *link = sink_link_at(sink, number);
-    uint32_t items = 0, standbys, window = 0, queued = 0;
+    uint32_t items = 0, standbys, window = 0, resumes = 0, queued = 0;
 
     if (link->service == RRMP_SERVICE_NONE)
         return link->item_count == 0 ? NULL : "a link without service has items";
@@ -291,6 +292,7 @@ static const char *check_link(const struct rrmp_sink *sink, uint32_t number, str
 
         items++;
         window += item->in_window;
+        resumes += sink_work_of(sink, item)->is_resume;
         queued += item->queue != QUEUE_NONE;
         if (item->is_asked && sink_item_is_summed(item)) {
             asked->count++;
@@ -299,7 +301,7 @@ static const char *check_link(const struct rrmp_sink *sink, uint32_t number, str
     }
     MD_REQUIRE(link->item_count == items);
     MD_REQUIRE(link->standby_count == standbys);
-    MD_REQUIRE(link->window_used == window);
+    MD_REQUIRE(link->window_used == window && link->resumes_used == resumes);
     return check_queues(sink, number, queued);
 }
 

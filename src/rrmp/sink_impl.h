@@ -103,6 +103,8 @@ struct sink_work {
     bool image_stays;        /* the image under way is suspect until the next */
     bool stays_behind;       /* told suspect behind where it stands: it does not end that */
     bool is_replay;          /* what is under way is no image, but goes on where we were */
+    bool is_resume;          /* its REQUEST is not answered yet, and asks for that */
+    uint32_t replay_cost;    /* of what has come of it */
     bool is_bound_since;     /* a follower: its instance bound it after it was asked */
     uint8_t refusals;        /* since its last image; a follower: or since it was bound anywhere */
     bool is_preempted;       /* others took its room, and nobody else has any: it waits, suspect */
@@ -204,6 +206,7 @@ struct sink_link {
     uint32_t standby_count;   /* items of other links it keeps ready */
     uint64_t up_ns;           /* usable since */
     uint32_t window_used;
+    uint32_t resumes_used; /* of these: see sink_resume_may_ask() */
     uint8_t *blob;
     size_t blob_length;
     struct rrmp_service description; /* views into blob */
@@ -382,6 +385,8 @@ struct rrmp_sink {
     uint64_t hold_end_ns; /* at most so long, while replays come */
     uint64_t replay_ns;   /* when the last part of any replay came */
     uint32_t hold_item;   /* where telling it goes on */
+    uint32_t replay_cost; /* of a usual replay */
+    uint64_t gate_ns;     /* replays are under way, if one is heard by then; RRMP_NEVER: none is */
     bool may_send;        /* a queue may have something to send */
 };
 

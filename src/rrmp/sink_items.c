@@ -256,6 +256,7 @@ void sink_window_leave(struct rrmp_sink *sink, struct sink_item *item)
         return;
     item->in_window = false;
     sink_link_at(sink, item->link)->window_used--;
+    sink_resume_answered(sink, item);
     sink->may_send = true;
 }
 

@@ -281,7 +281,10 @@ static void repeat_unanswered(struct rrmp_sink *sink, uint32_t number, bool is_r
         sink_private_end(sink, number, RRMP_CLOSE_NOBODY);
     } else if (item->state == RRMP_SINK_ASKED || item->state == RRMP_SINK_FILLING) {
         sink->stats.requests_repeated++;
-        sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
+        if (item->is_resuming) /* from its place, of which consumers have all: no need to tell */
+            sink_item_requeue(sink, number, QUEUE_RECOVERY);
+        else
+            sink_item_lost(sink, number, RRMP_CODE_GAP_DETECTED);
     } else if (item->state == RRMP_SINK_LIVE && item->wants_image && item->queue == QUEUE_NONE) {
         sink_queue_put(sink, number, QUEUE_RECOVERY);
     }

@@ -38,6 +38,11 @@ void sink_replay_bind(struct rrmp_sink *sink, uint32_t instance, uint32_t item,
 void sink_replay_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
                     const struct rrmp_replay *replay);
 /* Items that no mirror went on with in time are told suspect. */
+/* May another item be asked to go on at this link, or must some that were asked be whole first? */
+bool sink_resume_may_ask(const struct rrmp_sink *sink, const struct sink_link *link);
+void sink_resume_asked(struct rrmp_sink *sink, uint32_t item);
+/* It was answered, or is asked no more. */
+void sink_resume_answered(struct rrmp_sink *sink, const struct sink_item *item);
 void sink_resume_tick(struct rrmp_sink *sink, bool input_is_empty);
 uint64_t sink_resume_deadline(const struct rrmp_sink *sink);
 /* A move to the standby: may the item go now, and is it to go on there without an image? */

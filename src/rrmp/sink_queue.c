@@ -92,6 +92,16 @@ static uint32_t background_head(const struct rrmp_sink *sink, const struct sink_
     return rests ? MD_NIL : number;
 }
 
+/* Those that go on where they were are asked for as their replays come. */
+static uint32_t recovery_head(const struct rrmp_sink *sink, const struct sink_link *link)
+{
+    if (!link->recovery_busy || sink->now_ns < link->paused_until_ns)
+        return MD_NIL;
+    uint32_t number = link->recovery[63 - __builtin_clzll(link->recovery_busy)].head;
+    return sink_item_at(sink, number)->is_resuming && !sink_resume_may_ask(sink, link) ? MD_NIL
+                                                                                       : number;
+}
+
 static uint32_t head_of(const struct rrmp_sink *sink, const struct sink_link *link,
                         enum sink_queue queue)
 {
@@ -99,9 +109,7 @@ static uint32_t head_of(const struct rrmp_sink *sink, const struct sink_link *li
     case QUEUE_NEW:
         return link->fresh.head;
     case QUEUE_RECOVERY:
-        if (!link->recovery_busy || sink->now_ns < link->paused_until_ns)
-            return MD_NIL;
-        return link->recovery[63 - __builtin_clzll(link->recovery_busy)].head;
+        return recovery_head(sink, link);
     case QUEUE_BACKGROUND:
         return background_head(sink, link);
     case QUEUE_NONE:
@@ -177,6 +185,15 @@ static bool send_as(struct rrmp_sink *sink, uint32_t number, uint32_t id,
     return true;
 }
 
+static void name_place(const struct rrmp_sink *sink, const struct sink_item *item,
+                       struct rrmp_request *request)
+{
+    const struct sink_place *place = md_slots_at(&sink->places, item->place);
+
+    request->position = place->position;
+    request->resume_seq = place->position.number;
+}
+
 bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
@@ -202,11 +219,8 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
                        .message = sink_item_message(sink, item) },
     };
 
-    if (record.u.request.flags & RRMP_REQUEST_POSITION) {
-        const struct sink_place *place = md_slots_at(&sink->places, item->place);
-        record.u.request.position = place->position;
-        record.u.request.resume_seq = place->position.number;
-    }
+    if (record.u.request.flags & RRMP_REQUEST_POSITION)
+        name_place(sink, item, &record.u.request);
     if (!send_as(sink, number, id, &target, &record))
         return false;
     if (!is_known_by_id)
@@ -228,6 +242,8 @@ bool sink_request_send(struct rrmp_sink *sink, uint32_t number)
         item->in_window = true;
         link->window_used++;
     }
+    if (record.u.request.flags & RRMP_REQUEST_RESUME)
+        sink_resume_asked(sink, number);
     if (item->state == RRMP_SINK_QUEUED)
         sink_item_set_state(sink, number, RRMP_SINK_ASKED);
     if (item->is_follower)

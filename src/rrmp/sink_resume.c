@@ -13,6 +13,11 @@
 
 #define PATIENCE_NS 30000000000ull /* for a new number of an item that is to move */
 #define HOLD_MOST   10u            /* times resume_hold_ns, as long as replays come */
+#define ASKED_LEAST 4u             /* items that are asked to go on at one time */
+#define ASKED_COST  16384u         /* or as many as cost so much */
+#define COST_BYTES  256u           /* a message costs 1, and 1 for so many bytes */
+#define STALL_NS    500000000ull   /* a replay that has begun comes without a pause */
+#define GATE_NS     100000000ull   /* who is not answered in that time keeps nobody waiting */
 
 /* ---- the place ---- */
 
@@ -132,8 +137,10 @@ void sink_resume_begin(struct rrmp_sink *sink, uint32_t link)
     if (!any)
         return;
     /* One hold for all: items of an earlier loss wait for those of this one. */
-    if (sink->hold_ns == RRMP_NEVER)
+    if (sink->hold_ns == RRMP_NEVER) {
         sink->replay_ns = 0;
+        sink->replay_cost = ASKED_COST / ASKED_LEAST;
+    }
     sink->hold_item = 0;
     sink->hold_ns = sink->now_ns + sink->config.resume_hold_ns;
     sink->hold_end_ns = sink->now_ns + HOLD_MOST * sink->config.resume_hold_ns;
@@ -183,6 +190,68 @@ static void moves_tick(struct rrmp_sink *sink, uint64_t late_ns)
     }
 }
 
+/* ---- as much as the way here holds ---- */
+
+/*
+ * What a mirror sends to one node waits there in a queue of some MiB, and what finds it full is
+ * dropped. All items of a silence of 3.5 s at once would be more. So a few are asked for at a time,
+ * many if little is replayed for each. Nobody waits for one whose replay does not come: after a
+ * pause the next one is asked.
+ */
+bool sink_resume_may_ask(const struct rrmp_sink *sink, const struct sink_link *link)
+{
+    uint32_t most = ASKED_COST / sink->replay_cost;
+
+    return link->resumes_used < (most > ASKED_LEAST ? most : ASKED_LEAST) ||
+           sink->gate_ns == RRMP_NEVER;
+}
+
+void sink_resume_asked(struct rrmp_sink *sink, uint32_t number)
+{
+    struct sink_work *work = sink_work_take(sink, number);
+
+    sink->gate_ns = sink->now_ns + GATE_NS;
+    work->replay_cost = 0;
+    if (work->is_resume)
+        return;
+    work->is_resume = true;
+    sink_link_at(sink, sink_item_at(sink, number)->link)->resumes_used++;
+}
+
+void sink_resume_answered(struct rrmp_sink *sink, const struct sink_item *item)
+{
+    if (!sink_work_of(sink, item)->is_resume)
+        return;
+    struct sink_work *work = md_slots_at(&sink->works, item->work);
+    work->is_resume = false;
+    sink_link_at(sink, item->link)->resumes_used--;
+    sink->may_send = true;
+}
+
+static void replay_heard(struct rrmp_sink *sink, uint32_t number, size_t length)
+{
+    sink->replay_ns = sink->now_ns;
+    sink->gate_ns = sink->now_ns + GATE_NS;
+    sink_work_take(sink, number)->replay_cost += 1 + (uint32_t)(length / COST_BYTES);
+}
+
+static void replay_measured(struct rrmp_sink *sink, const struct sink_work *work)
+{
+    sink->replay_cost = (3 * sink->replay_cost + work->replay_cost) / 4;
+    if (sink->replay_cost == 0)
+        sink->replay_cost = 1;
+}
+
+static void gate_tick(struct rrmp_sink *sink)
+{
+    if (sink->now_ns < sink->gate_ns)
+        return;
+    sink->gate_ns = RRMP_NEVER;
+    sink->may_send = true;
+}
+
+/* ---- how long suspect is held back ---- */
+
 /* The mirror is at it: what it sends after a long silence takes its time. */
 static bool replays_come(const struct rrmp_sink *sink)
 {
@@ -195,6 +264,7 @@ void sink_resume_tick(struct rrmp_sink *sink, bool input_is_empty)
     /* A sink that is never idle tells it twice as late, but tells it. */
     uint64_t late_ns = input_is_empty ? 0 : sink->config.resume_hold_ns;
 
+    gate_tick(sink);
     moves_tick(sink, late_ns);
     if (sink->hold_ns == RRMP_NEVER || sink->now_ns < sink->hold_ns + late_ns)
         return;
@@ -219,6 +289,7 @@ uint64_t sink_resume_deadline(const struct rrmp_sink *sink)
                        ? sink->moves[sink->move_head % SINK_MOVES].due_ns
                        : RRMP_NEVER;
 
+    due = due < sink->gate_ns ? due : sink->gate_ns;
     return due < sink->hold_ns ? due : sink->hold_ns;
 }
 
@@ -281,6 +352,7 @@ static void replay_complete(struct rrmp_sink *sink, uint32_t number)
     struct sink_slot *slot =
         sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
 
+    replay_measured(sink, work);
     work->tag = 0;
     work->tries = 0;
     work->is_replay = false;
@@ -344,7 +416,7 @@ void sink_replay_bind(struct rrmp_sink *sink, uint32_t instance, uint32_t number
     work->is_replay = true;
     item->image_to = RRMP_SINK_TO_STEP;
     sink_item_set_state(sink, number, RRMP_SINK_FILLING);
-    sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
+    sink_timer_set(sink, number, sink->now_ns + STALL_NS);
     early_play(sink, instance, number);
 }
 
@@ -384,7 +456,7 @@ void sink_replay_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     if (number == MD_NIL || sink_item_at(sink, number)->link != link ||
         !sink_item_at(sink, number)->is_resuming)
         return; /* it answers an older request */
-    sink->replay_ns = sink->now_ns;
+    replay_heard(sink, number, replay->message.length);
     const struct sink_item *item = sink_item_at(sink, number);
     const struct sink_work *work = sink_work_of(sink, item);
     bool is_bound = item->state == RRMP_SINK_FILLING && work->is_replay &&
@@ -404,5 +476,5 @@ void sink_replay_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
     if (replay->flags & RRMP_REPLAY_LAST)
         replay_complete(sink, number);
     else
-        sink_timer_set(sink, number, sink->now_ns + sink->config.request_retry_ns);
+        sink_timer_set(sink, number, sink->now_ns + STALL_NS);
 }

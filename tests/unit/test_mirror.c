@@ -459,6 +459,96 @@ static void suspect_is_held_back_as_long_as_replays_come(void **state)
     end(m);
 }
 
+/* Items 20 to 39 beside the first one, of which the first source has some; how many it has in all.
+ * The mirror is behind with none of them. */
+static uint64_t open_twenty_more(struct mirror *m, struct pair_client *c)
+{
+    char name[16];
+
+    for (int i = 0; i < 20; i++) {
+        snprintf(name, sizeof(name), "ITEM%d", i);
+        pair_open(c, 20 + i, name);
+    }
+    pass(m, 3 * PAIR_SEC);
+    for (int tick = 0; tick < 3; tick++) {
+        ticks(m, 1);
+        for (int i = 0; i < 20; i++) {
+            snprintf(name, sizeof(name), "ITEM%d", i);
+            pair_update(m->first, name);
+            pair_update(m->second, name);
+        }
+        settle(m);
+    }
+    return rrmp_source_stats(srcdist_core_source(m->first->source))->bound_now;
+}
+
+static void assert_nobody_noticed(struct pair_client *c)
+{
+    assert_string_equal(pair_heard(c, 5), "IUUU");
+    for (int i = 0; i < 20; i++)
+        assert_string_equal(pair_heard(c, 20 + i), "IUUU");
+}
+
+/* All that a mirror replays at once would not fit into the queue to one p2ps. */
+static void a_few_items_are_asked_to_go_on_at_one_time(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+    uint64_t carried = open_twenty_more(m, c);
+    uint32_t resumes = m->pair[0].resumes;
+
+    (void)state;
+    assert_true(carried >= 6);
+    m->second->down.is_full = true;
+    dies(m, m->first);
+    pass(m, 60 * PAIR_MS);
+    assert_int_equal(m->pair[0].resumes - resumes, 4);
+    m->second->down.is_full = false;
+    pass(m, 60 * PAIR_MS);
+    assert_int_equal(m->pair[0].resumes - resumes, carried);
+    assert_int_equal(srcdist_core_stats(m->second->source)->resumed, carried);
+    pass(m, 3 * PAIR_SEC);
+    assert_nobody_noticed(c);
+    end(m);
+}
+
+static void who_is_not_answered_keeps_others_waiting_for_a_moment(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+    uint64_t carried = open_twenty_more(m, c);
+    uint32_t resumes = m->pair[0].resumes;
+
+    (void)state;
+    m->second->down.is_full = true;
+    dies(m, m->first);
+    pass(m, 100 * PAIR_MS * carried);
+    assert_int_equal(m->pair[0].resumes - resumes, carried);
+    end(m);
+}
+
+/* It tells p2ps that answers may be lost; those under way are asked for again, from their place. */
+static void a_way_to_the_mirror_that_begins_anew_is_not_noticed(void **state)
+{
+    struct mirror *m = start_numbered();
+    struct pair_client *c = with_item(m);
+    uint64_t carried = open_twenty_more(m, c);
+    struct backbone_event notice = { .type = BACKBONE_GAP,
+                                     .session = pair_session(m->second),
+                                     .reason = BACKBONE_GAP_UNICAST_RESET };
+
+    (void)state;
+    m->second->down.is_full = true;
+    dies(m, m->first);
+    pass(m, 60 * PAIR_MS);
+    p2ps_core_backbone(m->pair[0].sink, 0, m->pair[0].now_ns, &notice, 1);
+    m->second->down.is_full = false;
+    pass(m, 3 * PAIR_SEC);
+    assert_true(srcdist_core_stats(m->second->source)->resumed >= carried);
+    assert_nobody_noticed(c);
+    end(m);
+}
+
 static void a_second_loss_during_the_switch_is_told(void **state)
 {
     struct mirror *m = start_numbered();
@@ -951,6 +1041,9 @@ int main(void)
         cmocka_unit_test(a_provider_that_is_lost_is_not_noticed_either),
         cmocka_unit_test(who_waits_for_an_image_gets_it_after_the_replay),
         cmocka_unit_test(a_status_in_the_stream_counts_like_an_update),
+        cmocka_unit_test(a_few_items_are_asked_to_go_on_at_one_time),
+        cmocka_unit_test(who_is_not_answered_keeps_others_waiting_for_a_moment),
+        cmocka_unit_test(a_way_to_the_mirror_that_begins_anew_is_not_noticed),
         cmocka_unit_test(a_second_loss_during_the_switch_is_told),
         cmocka_unit_test(suspect_is_held_back_as_long_as_replays_come),
         cmocka_unit_test(a_place_that_is_named_twice_is_answered_twice),

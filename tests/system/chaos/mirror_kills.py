@@ -125,7 +125,7 @@ class Watch(Process):
     def __init__(self, one, build):
         found = os.path.join(build, "interop")
         super().__init__(one, "c", "ema", [
-            "java", "-Xms256m", "-Xmx1g", "-XX:+UseSerialGC", "-cp",
+            "java", "-XX:-UsePerfData", "-Xms256m", "-Xmx1g", "-XX:+UseSerialGC", "-cp",
             f"{found}/classes:{found}/lib/*", "org.openrmds.interop.MirrorWatch",
             f"{address('d1')}:{CONSUMER}", SERVICE, one.items])
 
@@ -220,10 +220,20 @@ class Mirrors(World):
             capture_output=True, text=True, check=False)
         return done.stdout + done.stderr
 
+    def carried(self):
+        """The items that p2ps has of each of both; of a src_dist that was lost none by and by."""
+        lines = self.items_of(self.daemons["p2ps.d1"]).splitlines()
+        return {host: sum(f" {host}." in line for line in lines) for host in ("s1", "s2")}
+
     def is_ready(self):
-        """Both have all items, and each item is carried by one and followed by the other."""
-        return (all(self.source(h, "itemsOpen") == self.item_count for h in ("s1", "s2")) and
-                sum(self.source(h, "replayItems") for h in ("s1", "s2")) == self.item_count)
+        """Both have all items, and what one carries the other follows, and nothing else."""
+        if not (all(self.source(h, "itemsOpen") == self.item_count for h in ("s1", "s2")) and
+                sum(self.source(h, "replayItems") for h in ("s1", "s2")) == self.item_count):
+            return False
+        carried = self.carried()
+        return (sum(carried.values()) == self.item_count and
+                all(carried[a] == self.source(b, "replayItems")
+                    for a, b in (("s1", "s2"), ("s2", "s1"))))
 
     def flow(self, *places):
         """Each item has had some updates there."""
@@ -279,7 +289,7 @@ class Round:
             "p2ps.d1", "p2ps.worker.0.watches") >= one.item_count * (2 if one.ema else 1))
         one.until("both have all items", one.is_ready)
         one.flow(*HEARD, SERVED)
-        carried = {h: one.item_count - one.source(h, "replayItems") for h in ("s1", "s2")}
+        carried = one.carried()
         self.victim = max(carried, key=carried.get)
         self.left = "s2" if self.victim == "s1" else "s1"
         before = one.ema.settled() if one.ema else {}
