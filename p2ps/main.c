@@ -227,6 +227,7 @@ static int create_workers(struct p2ps *p2ps)
     for (unsigned i = 0; i < p2ps->networks.count; i++) {
         config.attach[i] = p2ps->networks.list[i]->config;
         config.attach[i].process = p2ps->process;
+        config.attach[i].busy_poll_ns = config.busy_poll_ns;
         config.attach[i].says_wants = true; /* the services of its items: the sink says it */
         config.attach[i].user_name = name;
     }

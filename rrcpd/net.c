@@ -273,7 +273,8 @@ static void rest(struct net *net, uint64_t *idle_since_ns)
         if (*idle_since_ns == 0)
             *idle_since_ns = now_ns;
         if (now_ns - *idle_since_ns < net->config.busy_poll_ns) {
-            md_cpu_relax();
+            if (md_cpu_yield())
+                *idle_since_ns = now_ns - net->config.busy_poll_ns;
             return;
         }
     }

@@ -241,7 +241,8 @@ static bool must_look(struct net_relay *relay, uint64_t now_ns, int work)
         relay->idle_since_ns = now_ns;
     if (now_ns - relay->idle_since_ns >= relay->busy_ns)
         return false;
-    md_cpu_relax();
+    if (md_cpu_yield())
+        relay->idle_since_ns = now_ns - relay->busy_ns;
     return true;
 }
 

@@ -180,6 +180,7 @@ static int create_loop(struct network *network, const struct md_conf_object *bus
     config.core.source.gap_log = (uint32_t)src_dist_round_up_power(config.core.source.gap_log);
     snprintf(user_name, sizeof(user_name), "src_dist.%s", md_conf_instance(sd->daemon.conf));
     config.attach.user_name = user_name;
+    config.attach.busy_poll_ns = config.busy_poll_ns;
     config.attach.wants_no_data = true; /* a source reads questions, and who else is there */
     int err = route_loop_create(&config, &network->loop);
     if (err != MD_OK)

@@ -59,6 +59,8 @@ struct attach_config {
     const char *user_name;      /* for people: "p2ps.1.worker2"; at most 63 bytes */
     uint32_t outbound_bytes;    /* outbound ring, power of two; 0 = 16 MiB */
     uint64_t retry_ns;          /* between attempts to attach; 0 = 1 s */
+    uint64_t busy_poll_ns;      /* so long nothing must have come before attach_poll() arms; until
+                                   then attach_deadline() is 0 */
     bool sends_only;            /* no copy of what other users of this node send is wanted */
     bool wants_no_data;         /* control topics and what is sent to it are all it wants; other
                                    nodes of a mesh may leave the rest out, and some still comes */

@@ -50,6 +50,13 @@ enum md_sched_policy {
  */
 int md_sched_set(enum md_sched_policy policy, int priority);
 
+/*
+ * Between two looks of a loop that looks for work: others may have the CPU. True: somebody had it
+ * for longer than a look takes. Then there is no CPU to spare for looking, and it is better to
+ * sleep.
+ */
+bool md_cpu_yield(void);
+
 /* Tell the CPU that this is a spinning loop. */
 static inline void md_cpu_relax(void)
 {

@@ -18,7 +18,12 @@ int attach_open(const struct attach_config *config, struct attach **out)
         return MD_ERR_RANGE;
     if (config->user_name && strlen(config->user_name) >= ATTACH_NAME_MAX)
         return MD_ERR_RANGE;
-    return config->in_process ? in_process_open(config, out) : attached_open(config, out);
+    int err = config->in_process ? in_process_open(config, out) : attached_open(config, out);
+    if (err)
+        return err;
+    (*out)->busy_poll_ns = config->busy_poll_ns;
+    (*out)->idle_since_ns = UINT64_MAX;
+    return MD_OK;
 }
 
 void attach_close(struct attach *user)
@@ -41,7 +46,7 @@ int attach_also(const struct attach *user, int fd)
 
 uint64_t attach_deadline(const struct attach *user)
 {
-    return user->kind->deadline(user);
+    return user->is_looking ? 0 : user->kind->deadline(user);
 }
 
 void attach_wakes_for_own(struct attach *user, bool wakes)

@@ -344,6 +344,8 @@ static int poll_attached(struct attach *user, uint64_t now_ns, struct backbone_e
             look_at_socket(a, now_ns);
         if (count == 0 && a->reader.pending_count > 0)
             continue;
+        if (attach_looks_again(user, now_ns, count > 0 || a->state != STATE_UP))
+            return 0;
         if (count > 0 || a->state != STATE_UP || arm(a))
             return count;
     }

@@ -163,8 +163,7 @@ static int take_events(struct in_process *p, struct backbone_event events[], int
     return count;
 }
 
-static int poll_in_process(struct attach *user, uint64_t now_ns, struct backbone_event events[],
-                           int max)
+static int poll_node(struct attach *user, uint64_t now_ns, struct backbone_event events[], int max)
 {
     struct in_process *p = in_process_of(user);
     bool empty;
@@ -196,6 +195,15 @@ static int poll_in_process(struct attach *user, uint64_t now_ns, struct backbone
         }
         return take_events(p, events, max, &empty);
     }
+}
+
+static int poll_in_process(struct attach *user, uint64_t now_ns, struct backbone_event events[],
+                           int max)
+{
+    int count = poll_node(user, now_ns, events, max);
+
+    (void)attach_looks_again(user, now_ns, count > 0);
+    return count;
 }
 
 /* ---- the rest ------------------------------------------------------------------------------- */

@@ -112,8 +112,14 @@ struct attach {
     size_t message_max;
     bool filters;   /* what nobody wants is left out, and this user says what it wants */
     uint32_t sleep; /* enum attach_sleep */
+    uint64_t busy_poll_ns;
+    uint64_t idle_since_ns; /* when it found nothing for the first time; UINT64_MAX: it has not */
+    bool is_looking;        /* nothing was there, and it does not sleep yet */
     struct attach_refusal refusal;
 };
+
+/* After a look that found something or not. True: it is to look again before it sleeps. */
+bool attach_looks_again(struct attach *user, uint64_t now_ns, bool has_found);
 
 int attached_open(const struct attach_config *config, struct attach **out);
 int in_process_open(const struct attach_config *config, struct attach **out);

@@ -11,6 +11,7 @@
 #include <numa.h>
 
 #include "base/assert.h"
+#include "base/clock.h"
 #include "base/err.h"
 
 _Static_assert(CPU_SETSIZE >= MD_CPU_MAX, "cpu_set_t holds our sets");
@@ -182,6 +183,16 @@ int md_node_use(int node)
     if (numa_available() >= 0)
         numa_set_preferred(node);
     return MD_OK;
+}
+
+#define LOOK_NS 100000u
+
+bool md_cpu_yield(void)
+{
+    uint64_t before = md_clock_mono_ns();
+
+    (void)sched_yield();
+    return md_clock_mono_ns() - before > LOOK_NS;
 }
 
 int md_sched_set(enum md_sched_policy policy, int priority)

@@ -14,6 +14,7 @@
 #include <event2/event_struct.h>
 
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/err.h"
 #include "base/hist.h"
 #include "loop_sources.h"
@@ -251,10 +252,15 @@ static int rest(struct md_loop *loop, uint64_t latest)
 {
     if (latest <= loop->now_ns || is_stopping(loop))
         return poll_now(loop);
-    if (loop->now_ns - loop->idle_since_ns < loop->busy_poll_ns)
-        return poll_now(loop);
 
     int err;
+
+    if (loop->now_ns - loop->idle_since_ns < loop->busy_poll_ns) {
+        err = poll_now(loop);
+        if (!loop->is_io_counted && md_cpu_yield())
+            loop->idle_since_ns = loop->now_ns - loop->busy_poll_ns;
+        return err;
+    }
     if (md_sources_arm(&loop->sources) && !is_stopping(loop)) {
         uint64_t deadline = md_sources_deadline(&loop->sources);
         err = sleep_until(loop, deadline < latest ? deadline : latest);

@@ -1,6 +1,7 @@
 /* backbone.c - see rmds/backbone.h: the attachment of an application, its turns, its thread. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -237,8 +238,10 @@ static void rest(const struct rmds_backbone *backbone)
     uint64_t now_ns = rmds_now();
     struct timespec wait = { .tv_sec = 1 };
 
-    if (deadline_ns <= now_ns)
+    if (deadline_ns <= now_ns) {
+        (void)sched_yield();
         return;
+    }
     if (deadline_ns - now_ns < MD_NS_PER_S)
         wait = (struct timespec){ .tv_nsec = (long)(deadline_ns - now_ns) };
     (void)ppoll(&wanted, 1, &wait, NULL);
@@ -339,6 +342,7 @@ static int open_all(struct rmds_backbone *backbone)
                                     .is_application = true,
                                     .says_wants = true,
                                     .outbound_bytes = backbone->options.ring_bytes,
+                                    .busy_poll_ns = backbone->options.busy_poll_us * MD_NS_PER_US,
                                     .why = why,
                                     .why_size = why_size };
     uint64_t random;

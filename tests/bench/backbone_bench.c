@@ -3,6 +3,7 @@
  * of a topic. It prints a line for each event of interest, and one with all figures at the end. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,8 +175,10 @@ void bench_wait(const struct rmds_backbone *backbone, uint64_t most_ns)
     uint64_t now_ns = rmds_now();
     struct timespec wait = { .tv_nsec = (long)most_ns };
 
-    if (deadline_ns <= now_ns)
+    if (deadline_ns <= now_ns) {
+        (void)sched_yield();
         return;
+    }
     if (deadline_ns - now_ns < most_ns)
         wait.tv_nsec = (long)(deadline_ns - now_ns);
     (void)ppoll(&fd, 1, &wait, NULL);
@@ -240,6 +243,7 @@ static const char usage[] =
     "  -U RATE                publish, send: messages/s of all together; 0: as many as go\n"
     "  -broadcast             publish: the items are there from the beginning\n"
     "  -topic NAME -size BYTES -messages N    send, hear\n"
+    "  -busy US               look so long for a message before sleeping; 0\n"
     "  -tick US               send: time between two bursts; 100\n"
     "  -conf FILE             the engine is inside of the program, as this rmds.cnf says\n"
     "  -secs N                end at the latest\n";
@@ -266,6 +270,8 @@ static bool take_option(const char *name, const char *value)
         bench.tick_us = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(name, "-conf") == 0)
         bench.options.configuration = value;
+    else if (strcmp(name, "-busy") == 0)
+        bench.options.busy_poll_us = (uint32_t)strtoul(value, NULL, 10);
     else if (strcmp(name, "-messages") == 0)
         bench.messages = strtoull(value, NULL, 10);
     else if (strcmp(name, "-updates") == 0)
