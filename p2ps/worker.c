@@ -182,6 +182,17 @@ static uint64_t deadline(void *owner)
     return result;
 }
 
+/* False: an attachment was looking for work in place of asking to be woken; it asks in a turn. */
+static bool arm(void *owner)
+{
+    struct p2ps_worker *worker = owner;
+    bool may_sleep = true;
+
+    for (unsigned i = 0; i < worker->config.core.network_count; i++)
+        may_sleep = !attach_end_look(worker->networks[i].attach) && may_sleep;
+    return may_sleep;
+}
+
 static void on_attach(void *owner, int fd, unsigned events)
 {
     (void)owner;
@@ -423,7 +434,7 @@ void p2ps_worker_tune(struct p2ps_worker *worker, const struct p2ps_tuning *tuni
 
 static int create_loop(struct p2ps_worker *worker)
 {
-    static const struct md_loop_source_ops ops = { .work = work, .deadline = deadline };
+    static const struct md_loop_source_ops ops = { .work = work, .deadline = deadline, .arm = arm };
     int err = md_loop_create(worker->config.busy_poll_ns, &worker->loop);
 
     if (err == MD_OK)

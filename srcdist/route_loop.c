@@ -161,6 +161,12 @@ static uint64_t deadline(void *owner)
     return result;
 }
 
+/* False: the attachment was looking for work in place of asking to be woken; it asks in a turn. */
+static bool arm(void *owner)
+{
+    return !attach_end_look(((struct route_loop *)owner)->attach);
+}
+
 static void nothing(void *owner, int fd, unsigned events)
 {
     (void)owner;
@@ -334,7 +340,7 @@ int route_loop_add_listener(struct route_loop *loop, struct net_listener *listen
 
 static int create_loop(struct route_loop *loop)
 {
-    static const struct md_loop_source_ops ops = { .work = work, .deadline = deadline };
+    static const struct md_loop_source_ops ops = { .work = work, .deadline = deadline, .arm = arm };
     int err = md_loop_create(loop->config.busy_poll_ns, &loop->loop);
 
     if (err == MD_OK)

@@ -85,6 +85,10 @@ int attach_open(const struct attach_config *config, struct attach **out);
 /* Detach; what was flushed is still sent by the daemon. NULL is allowed. */
 void attach_close(struct attach *user);
 
+/* With busy_poll_ns: the next attach_poll() arms if it finds nothing, whatever the time. True: it
+ * was looking, so that poll has to come before any sleep. */
+bool attach_end_look(struct attach *user);
+
 /* One descriptor for the whole life of `user`, readable when attach_poll() has something to do. */
 int attach_fd(const struct attach *user);
 

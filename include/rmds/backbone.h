@@ -84,8 +84,9 @@ struct rmds_backbone_options {
     void (*on_bound)(void *owner, const struct rmds_bound *bound);
     /* So long rmds_backbone_deadline() says "now" after the last message, and nobody is asked to
      * wake the application: it looks again and again, in place of being woken, which saves a
-     * wake-up for each message and takes a CPU. Call sched_yield() between two turns, as the thread
-     * of the library does, if others share that CPU. 0: it sleeps at once. */
+     * wake-up for each message and takes a CPU. Call sched_yield() between two turns if others
+     * share that CPU; the thread of the library does, and sleeps where they need it. 0: it sleeps
+     * at once. */
     uint32_t busy_poll_us;
 };
 

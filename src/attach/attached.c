@@ -47,7 +47,8 @@ struct attached {
     int epoll_fd;
     int socket_fd, wake_fd, doorbell_fd;
     bool is_armed;
-    uint32_t rings_owed; /* bytes the daemon wrote, or is about to write, into the pipe */
+    uint64_t told_cursor; /* in the ring, for statistics and flow control */
+    uint32_t rings_owed;  /* bytes the daemon wrote, or is about to write, into the pipe */
     const struct attach_inbound_map *inbound;
     uint64_t inbound_bytes;
     struct inbound_reader reader;
@@ -201,6 +202,7 @@ static void come_up(struct attached *a, const struct attach_reply *reply, int fd
     a->doorbell_fd = fds[ATTACH_FD_DOORBELL];
     fds[ATTACH_FD_WAKE] = fds[ATTACH_FD_DOORBELL] = -1;
     watch(a, a->wake_fd);
+    a->told_cursor = 0;
     a->user.session = reply->session;
     a->user.port = reply->port;
     a->user.message_max = a->inbound->message_max;
@@ -338,14 +340,18 @@ static int poll_attached(struct attach *user, uint64_t now_ns, struct backbone_e
     for (;;) {
         int count = inbound_read(&a->reader, events, max);
 
-        if (count > 0 && a->state == STATE_UP)
-            atomic_store_explicit(&user->out.map->cursor, a->reader.cursor, memory_order_relaxed);
+        if (a->state == STATE_UP && a->told_cursor != a->reader.cursor) {
+            a->told_cursor = a->reader.cursor; /* messages that it does not want count, too */
+            atomic_store_explicit(&user->out.map->cursor, a->told_cursor, memory_order_relaxed);
+        }
         if (a->state == STATE_UP && now_ns >= a->look_at_ns && count == 0)
             look_at_socket(a, now_ns);
         if (count == 0 && a->reader.pending_count > 0)
             continue;
-        if (attach_looks_again(user, now_ns, count > 0 || a->state != STATE_UP))
+        if (attach_looks_again(user, now_ns, count > 0 || a->state != STATE_UP)) {
+            drain_rings(a); /* or the descriptor would stay readable */
             return 0;
+        }
         if (count > 0 || a->state != STATE_UP || arm(a))
             return count;
     }

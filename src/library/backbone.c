@@ -1,7 +1,6 @@
 /* backbone.c - see rmds/backbone.h: the attachment of an application, its turns, its thread. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <poll.h>
-#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +10,7 @@
 
 #include "backbone/topic.h"
 #include "base/clock.h"
+#include "base/cpu.h"
 #include "base/err.h"
 #include "internal.h"
 
@@ -231,7 +231,13 @@ int rmds_backbone_post(struct rmds_backbone *backbone, void (*call)(void *argume
     return MD_OK;
 }
 
-static void rest(const struct rmds_backbone *backbone)
+void library_yield(struct rmds_backbone *backbone)
+{
+    if (backbone->options.busy_poll_us > 0 && md_cpu_yield())
+        (void)attach_end_look(backbone->attach);
+}
+
+static void rest(struct rmds_backbone *backbone)
 {
     struct pollfd wanted = { .fd = rmds_backbone_descriptor(backbone), .events = POLLIN };
     uint64_t deadline_ns = rmds_backbone_deadline(backbone);
@@ -239,7 +245,7 @@ static void rest(const struct rmds_backbone *backbone)
     struct timespec wait = { .tv_sec = 1 };
 
     if (deadline_ns <= now_ns) {
-        (void)sched_yield();
+        library_yield(backbone);
         return;
     }
     if (deadline_ns - now_ns < MD_NS_PER_S)

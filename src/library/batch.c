@@ -319,8 +319,10 @@ static void rest(const struct rmds_batch *batch, uint64_t until_ns)
 
     if (deadline_ns > until_ns)
         deadline_ns = until_ns;
-    if (deadline_ns <= now_ns)
+    if (deadline_ns <= now_ns) {
+        library_yield(batch->backbone);
         return;
+    }
     wait = (struct timespec){ .tv_sec = (time_t)((deadline_ns - now_ns) / MD_NS_PER_S),
                               .tv_nsec = (long)((deadline_ns - now_ns) % MD_NS_PER_S) };
     (void)ppoll(&fd, 1, &wait, NULL);

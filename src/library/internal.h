@@ -36,6 +36,8 @@ struct rmds_backbone {
 };
 
 /* rmds_backbone_turn() with at most so many looks at the ring, 64 events each. */
+/* Between two turns while it looks for messages: others may have the CPU. */
+void library_yield(struct rmds_backbone *backbone);
 size_t library_turn(struct rmds_backbone *backbone, uint64_t now_ns, int polls);
 
 #endif

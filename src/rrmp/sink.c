@@ -452,7 +452,8 @@ static void item_timer(struct rrmp_sink *sink, uint32_t number)
         return;
     case RRMP_SINK_ASKED:
     case RRMP_SINK_FILLING:
-        item_unanswered(sink, number);
+        if (!sink_replay_goes_on(sink, number))
+            item_unanswered(sink, number);
         return;
     case RRMP_SINK_LIVE:
         if (item->is_image_open) {

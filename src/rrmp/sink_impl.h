@@ -104,6 +104,7 @@ struct sink_work {
     bool stays_behind;       /* told suspect behind where it stands: it does not end that */
     bool is_replay;          /* what is under way is no image, but goes on where we were */
     bool is_resume;          /* its REQUEST is not answered yet, and asks for that */
+    uint8_t stalls;          /* times that nothing came of it while others came */
     uint32_t replay_cost;    /* of what has come of it */
     bool is_bound_since;     /* a follower: its instance bound it after it was asked */
     uint8_t refusals;        /* since its last image; a follower: or since it was bound anywhere */

@@ -41,6 +41,8 @@ void sink_replay_in(struct rrmp_sink *sink, uint32_t instance, uint32_t link,
 /* May another item be asked to go on at this link, or must some that were asked be whole first? */
 bool sink_resume_may_ask(const struct rrmp_sink *sink, const struct sink_link *link);
 void sink_resume_asked(struct rrmp_sink *sink, uint32_t item);
+/* Its timer rings. True: others are replayed before it, and it waits on. */
+bool sink_replay_goes_on(struct rrmp_sink *sink, uint32_t item);
 /* It was answered, or is asked no more. */
 void sink_resume_answered(struct rrmp_sink *sink, const struct sink_item *item);
 void sink_resume_tick(struct rrmp_sink *sink, bool input_is_empty);

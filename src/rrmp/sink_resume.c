@@ -14,10 +14,12 @@
 #define PATIENCE_NS 30000000000ull /* for a new number of an item that is to move */
 #define HOLD_MOST   10u            /* times resume_hold_ns, as long as replays come */
 #define ASKED_LEAST 4u             /* items that are asked to go on at one time */
-#define ASKED_COST  16384u         /* or as many as cost so much */
+#define ASKED_MOST  128u           /* or as many as by the last ones */
+#define ASKED_COST  8192u          /* cost so much; each worker of a p2ps asks so */
 #define COST_BYTES  256u           /* a message costs 1, and 1 for so many bytes */
-#define STALL_NS    500000000ull   /* a replay that has begun comes without a pause */
-#define GATE_NS     100000000ull   /* who is not answered in that time keeps nobody waiting */
+#define GATE_NS     50000000ull    /* who is not answered in that time keeps nobody waiting */
+#define STALL_NS    500000000ull   /* a pause of all replays, or this often of one: */
+#define STALLS_MOST 10u
 
 /* ---- the place ---- */
 
@@ -157,6 +159,14 @@ static void tell_suspect(struct rrmp_sink *sink, uint32_t number)
     sink_item_tell(sink, number, RRMP_STATE_OPEN_SUSPECT, RRMP_CODE_FAILOVER_STARTED, none);
 }
 
+/* At once upwards: busy items may stand behind many that are at rest. */
+static void replay_measured(struct rrmp_sink *sink, uint32_t cost)
+{
+    if (cost < sink->replay_cost)
+        cost = (3 * sink->replay_cost + cost) / 4;
+    sink->replay_cost = cost > 0 ? cost : 1;
+}
+
 void sink_resume_end(struct rrmp_sink *sink, uint32_t number)
 {
     struct sink_item *item = sink_item_at(sink, number);
@@ -165,6 +175,7 @@ void sink_resume_end(struct rrmp_sink *sink, uint32_t number)
         return;
     item->is_resuming = false;
     sink->stats.resumes_failed++;
+    replay_measured(sink, 1); /* an image it is */
     tell_suspect(sink, number);
 }
 
@@ -195,15 +206,16 @@ static void moves_tick(struct rrmp_sink *sink, uint64_t late_ns)
 /*
  * What a mirror sends to one node waits there in a queue of some MiB, and what finds it full is
  * dropped. All items of a silence of 3.5 s at once would be more. So a few are asked for at a time,
- * many if little is replayed for each. Nobody waits for one whose replay does not come: after a
- * pause the next one is asked.
+ * more if little is replayed for each. Nobody waits for long for one whose replay does not come,
+ * since the mirror is behind, or its answer is lost: after a pause twice as many are asked.
  */
 bool sink_resume_may_ask(const struct rrmp_sink *sink, const struct sink_link *link)
 {
     uint32_t most = ASKED_COST / sink->replay_cost;
 
-    return link->resumes_used < (most > ASKED_LEAST ? most : ASKED_LEAST) ||
-           sink->gate_ns == RRMP_NEVER;
+    most = most < ASKED_LEAST ? ASKED_LEAST : most;
+    most = most > ASKED_MOST ? ASKED_MOST : most;
+    return link->resumes_used < most || sink->gate_ns == RRMP_NEVER;
 }
 
 void sink_resume_asked(struct rrmp_sink *sink, uint32_t number)
@@ -232,14 +244,9 @@ static void replay_heard(struct rrmp_sink *sink, uint32_t number, size_t length)
 {
     sink->replay_ns = sink->now_ns;
     sink->gate_ns = sink->now_ns + GATE_NS;
-    sink_work_take(sink, number)->replay_cost += 1 + (uint32_t)(length / COST_BYTES);
-}
-
-static void replay_measured(struct rrmp_sink *sink, const struct sink_work *work)
-{
-    sink->replay_cost = (3 * sink->replay_cost + work->replay_cost) / 4;
-    if (sink->replay_cost == 0)
-        sink->replay_cost = 1;
+    struct sink_work *work = sink_work_take(sink, number);
+    work->replay_cost += 1 + (uint32_t)(length / COST_BYTES);
+    work->stalls = 0;
 }
 
 static void gate_tick(struct rrmp_sink *sink)
@@ -247,7 +254,21 @@ static void gate_tick(struct rrmp_sink *sink)
     if (sink->now_ns < sink->gate_ns)
         return;
     sink->gate_ns = RRMP_NEVER;
+    sink->replay_cost = (sink->replay_cost + 1) / 2;
     sink->may_send = true;
+}
+
+bool sink_replay_goes_on(struct rrmp_sink *sink, uint32_t number)
+{
+    const struct sink_item *item = sink_item_at(sink, number);
+
+    if (item->state != RRMP_SINK_FILLING || !sink_work_of(sink, item)->is_replay ||
+        sink->now_ns - sink->replay_ns >= STALL_NS)
+        return false;
+    if (++sink_work_take(sink, number)->stalls == STALLS_MOST)
+        return false;
+    sink_timer_set(sink, number, sink->now_ns + STALL_NS);
+    return true;
 }
 
 /* ---- how long suspect is held back ---- */
@@ -352,7 +373,7 @@ static void replay_complete(struct rrmp_sink *sink, uint32_t number)
     struct sink_slot *slot =
         sink_slot_find(sink, sink_instance_at(sink, link->instance), item->handle);
 
-    replay_measured(sink, work);
+    replay_measured(sink, work->replay_cost);
     work->tag = 0;
     work->tries = 0;
     work->is_replay = false;

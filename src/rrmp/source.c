@@ -117,7 +117,7 @@ int rrmp_source_create(const struct rrmp_source_config *config, struct rrmp_sour
     source->config = full;
     source->random = full.random;
     source->seed = md_splitmix64(&source->random);
-    source->farewell_due_ns = RRMP_NEVER;
+    source->farewells.due_ns = RRMP_NEVER;
     for (int list = LIST_NEWS; list <= LIST_IMAGES; list++)
         source->list_head[list] = source->list_tail[list] = MD_NIL;
     source->gone_head = MD_NIL;
@@ -166,6 +166,7 @@ void rrmp_source_destroy(struct rrmp_source *source)
     free(source->name);
     free(source->handle_free);
     free(source->rest);
+    source_farewells_forget(source);
     free(source);
 }
 
@@ -386,8 +387,8 @@ uint64_t rrmp_source_deadline(const struct rrmp_source *source)
         deadline = source->beat_due_ns;
     if (source->requesters.count > 0 && source->requester_check_ns < deadline)
         deadline = source->requester_check_ns;
-    if (source->farewell_due_ns < deadline)
-        deadline = source->farewell_due_ns;
+    if (source->farewells.due_ns < deadline)
+        deadline = source->farewells.due_ns;
     if (source->image_due_count > 0 || source->outbox.tail > 0 || source->beat_wanted ||
         source->binds_wait)
         deadline = deadline < source->now_ns + 1 * MS ? deadline : source->now_ns + 1 * MS;

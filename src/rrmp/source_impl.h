@@ -28,7 +28,8 @@
 #define SOURCE_ITEMS_MAX      0xFFFFFFu
 #define SOURCE_REQUESTERS_MAX 1024u
 #define SOURCE_ENDED          256u
-#define SOURCE_FAREWELLS      1024u
+#define SOURCE_FAREWELLS      16384u
+#define SOURCE_LOSSES         16u
 #define SOURCE_WIDE_WORDS     15u
 #define SOURCE_EVENTS         1024u
 #define SOURCE_EVENT_RESERVE  8u           /* most events one record can cause */
@@ -204,6 +205,24 @@ enum source_room_found {
     ROOM_MADE,  /* an item was closed, and is gone soon */
 };
 
+/* Private streams that have ended, and when that is said again: see source_farewell.c. */
+struct source_farewells {
+    struct source_farewell {
+        uint64_t session;
+        uint64_t said_ns;
+        uint32_t handle;
+        uint32_t item_seq;
+        uint16_t port;
+        uint16_t svc;
+    } * kept;       /* SOURCE_FAREWELLS, from the first one on */
+    uint32_t count; /* ever */
+    uint64_t due_ns;
+    uint64_t lost[SOURCE_LOSSES]; /* sessions that something was dropped for */
+    uint32_t lost_count;          /* more than SOURCE_LOSSES: all */
+    uint32_t next;                /* where saying them goes on */
+    bool is_lost_again;           /* since that began */
+};
+
 struct rrmp_source {
     struct rrmp_source_config config;
     struct rrmp_source_stats stats;
@@ -263,18 +282,7 @@ struct rrmp_source {
     } ended[SOURCE_ENDED];
     uint32_t ended_count;
 
-    /* Private streams that have ended, and when that is said again. */
-    struct source_farewell {
-        uint64_t session;
-        uint64_t said_ns;
-        uint32_t handle;
-        uint32_t item_seq;
-        uint16_t port;
-        uint16_t svc;
-        bool is_lost;
-    } farewells[SOURCE_FAREWELLS];
-    uint32_t farewell_count; /* ever */
-    uint64_t farewell_due_ns;
+    struct source_farewells farewells;
 
     uint32_t beat;
     uint32_t beats_fast; /* so many more at 100 ms */

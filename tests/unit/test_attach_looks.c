@@ -1,6 +1,7 @@
 /* test_attach_looks.c - an attachment that looks for a while before it asks to be woken; rrcpd is
  * played. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <poll.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -209,6 +210,51 @@ static void what_comes_is_seen_and_begins_the_time_anew(void **state)
     assert_int_equal(look(p), 1);
 }
 
+static bool is_readable(const struct played *p)
+{
+    struct pollfd fd = { .fd = attach_fd(p->user), .events = POLLIN };
+
+    return poll(&fd, 1, 0) > 0;
+}
+
+/* As rrcpd does it. */
+static void wake(struct played *p)
+{
+    hear_one(p);
+    assert_int_not_equal(atomic_exchange(&p->outbound->reader_sleeps, 0), 0);
+    assert_int_equal(write(p->pipe[1], "", 1), 1);
+}
+
+static void what_woke_it_is_read_before_it_looks(void **state)
+{
+    struct played *p = *state;
+
+    attach_one(p, BUSY_NS);
+    p->now_ns += BUSY_NS;
+    assert_int_equal(look(p), 0);
+    wake(p);
+    assert_true(is_readable(p));
+    assert_int_equal(look(p), 1);
+    assert_int_equal(look(p), 0);
+    assert_false(asks_to_be_woken(p));
+    assert_false(is_readable(p));
+}
+
+static void a_look_can_be_ended_before_its_time(void **state)
+{
+    struct played *p = *state;
+
+    attach_one(p, BUSY_NS);
+    assert_true(attach_end_look(p->user)); /* it has to be polled before any sleep */
+    assert_int_equal(look(p), 0);
+    assert_true(asks_to_be_woken(p));
+    assert_false(attach_end_look(p->user));
+    hear_one(p);
+    assert_int_equal(look(p), 1);
+    assert_int_equal(look(p), 0);
+    assert_false(asks_to_be_woken(p));
+}
+
 static void who_has_lost_rrcpd_does_not_look_for_it_without_a_pause(void **state)
 {
     struct played *p = *state;
@@ -233,6 +279,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(it_looks_for_as_long_as_it_is_told_to, setup, teardown),
         cmocka_unit_test_setup_teardown(what_comes_is_seen_and_begins_the_time_anew, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(what_woke_it_is_read_before_it_looks, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_look_can_be_ended_before_its_time, setup, teardown),
         cmocka_unit_test_setup_teardown(who_has_lost_rrcpd_does_not_look_for_it_without_a_pause,
                                         setup, teardown),
     };

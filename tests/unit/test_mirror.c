@@ -501,7 +501,7 @@ static void a_few_items_are_asked_to_go_on_at_one_time(void **state)
     assert_true(carried >= 6);
     m->second->down.is_full = true;
     dies(m, m->first);
-    pass(m, 60 * PAIR_MS);
+    pass(m, 40 * PAIR_MS);
     assert_int_equal(m->pair[0].resumes - resumes, 4);
     m->second->down.is_full = false;
     pass(m, 60 * PAIR_MS);
@@ -522,7 +522,7 @@ static void who_is_not_answered_keeps_others_waiting_for_a_moment(void **state)
     (void)state;
     m->second->down.is_full = true;
     dies(m, m->first);
-    pass(m, 100 * PAIR_MS * carried);
+    pass(m, 160 * PAIR_MS); /* 4, then 8, 16, ... */
     assert_int_equal(m->pair[0].resumes - resumes, carried);
     end(m);
 }
