@@ -59,7 +59,7 @@ struct attach_config {
     const char *user_name;      /* for people: "p2ps.1.worker2"; at most 63 bytes */
     uint32_t outbound_bytes;    /* outbound ring, power of two; 0 = 16 MiB */
     uint64_t retry_ns;          /* between attempts to attach; 0 = 1 s */
-    uint64_t busy_poll_ns;      /* so long nothing must have come before attach_poll() arms; until
+    uint64_t busy_poll_ns;      /* attach_poll() arms when nothing has come for this time; until
                                    then attach_deadline() is 0 */
     bool sends_only;            /* no copy of what other users of this node send is wanted */
     bool wants_no_data;         /* control topics and what is sent to it are all it wants; other
@@ -85,7 +85,7 @@ int attach_open(const struct attach_config *config, struct attach **out);
 /* Detach; what was flushed is still sent by the daemon. NULL is allowed. */
 void attach_close(struct attach *user);
 
-/* With busy_poll_ns: the next attach_poll() arms if it finds nothing, whatever the time. True: it
+/* Ends the time of busy_poll_ns: the next attach_poll() arms if it finds nothing. True: the user
  * was looking, so that poll has to come before any sleep. */
 bool attach_end_look(struct attach *user);
 

@@ -51,8 +51,8 @@ enum md_sched_policy {
 int md_sched_set(enum md_sched_policy policy, int priority);
 
 /*
- * Between two looks of a loop that looks for work: others may have the CPU. True: somebody had it
- * for longer than a look takes. Then there is no CPU to spare for looking, and it is better to
+ * A loop that looks for work calls this between two looks, so that others may have the CPU. True:
+ * somebody had it for 100 us. Then there is no CPU to spare for looking, and the loop had better
  * sleep.
  */
 bool md_cpu_yield(void);

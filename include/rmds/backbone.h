@@ -82,11 +82,10 @@ struct rmds_backbone_options {
     size_t why_size;
     /* Somebody has this item open; see rmds_backbone_follow(). */
     void (*on_bound)(void *owner, const struct rmds_bound *bound);
-    /* So long rmds_backbone_deadline() says "now" after the last message, and nobody is asked to
-     * wake the application: it looks again and again, in place of being woken, which saves a
-     * wake-up for each message and takes a CPU. Call sched_yield() between two turns if others
-     * share that CPU; the thread of the library does, and sleeps where they need it. 0: it sleeps
-     * at once. */
+    /* The application looks for messages for this time after the last one, in place of being
+     * woken: rmds_backbone_deadline() says "now" meanwhile. That saves a wake-up for each message
+     * and takes a CPU. Call sched_yield() between two turns if others share that CPU; the thread
+     * of the library does, and sleeps where they need it. 0: the application sleeps at once. */
     uint32_t busy_poll_us;
 };
 

@@ -185,14 +185,14 @@ int md_node_use(int node)
     return MD_OK;
 }
 
-#define LOOK_NS 100000u
+#define TAKEN_NS 100000u /* others take less for a look of theirs */
 
 bool md_cpu_yield(void)
 {
     uint64_t before = md_clock_mono_ns();
 
     (void)sched_yield();
-    return md_clock_mono_ns() - before > LOOK_NS;
+    return md_clock_mono_ns() - before > TAKEN_NS;
 }
 
 int md_sched_set(enum md_sched_policy policy, int priority)

@@ -204,10 +204,11 @@ static void moves_tick(struct rrmp_sink *sink, uint64_t late_ns)
 /* ---- as much as the way here holds ---- */
 
 /*
- * What a mirror sends to one node waits there in a queue of some MiB, and what finds it full is
- * dropped. All items of a silence of 3.5 s at once would be more. So a few are asked for at a time,
- * more if little is replayed for each. Nobody waits for long for one whose replay does not come,
- * since the mirror is behind, or its answer is lost: after a pause twice as many are asked.
+ * The engine keeps some MiB of messages for each node and drops those that find this queue full. A
+ * silence of 3.5 s leaves more than that to replay. So the sink asks for a few items at a time,
+ * and for more if little is replayed for each. An item whose replay does not come, since the
+ * mirror is behind or its answer is lost, does not keep the others waiting for long: after a pause
+ * the sink asks for twice as many.
  */
 bool sink_resume_may_ask(const struct rrmp_sink *sink, const struct sink_link *link)
 {

@@ -432,6 +432,7 @@ size_t rrmp_source_memory_max(const struct rrmp_source *source)
            source->handle_words * sizeof(*source->handle_free) +
            2 * ((size_t)config->handle_limit + 64) * sizeof(*source->rest) +
            SOURCE_EVENTS * sizeof(*source->events) +
+           SOURCE_FAREWELLS * sizeof(*source->farewells.kept) +
            source->service_room * sizeof(*source->services) +
            config->service_limit * (131072u + config->gap_log * sizeof(uint32_t));
 }

@@ -10,10 +10,8 @@
  * session are said again, some at a time: who knows it has no such handle any more. A storm of more
  * ends than are kept overwrites the oldest ones.
  */
-#define FAREWELL_NS                                                                                \
-    30000000000ull                 /* well below the rest of a handle: it means nothing else yet   \
-                                    */
-#define AGAIN_NS      200000000ull /* the way was full a moment ago */
+#define FAREWELL_NS   30000000000ull /* handles rest longer, so none has a new meaning by then */
+#define AGAIN_NS      200000000ull   /* the way was full a moment ago */
 #define AGAIN_AT_ONCE 1024u
 
 static void say(struct rrmp_source *source, const struct source_farewell *farewell)

@@ -464,6 +464,8 @@ void source_record_in(struct rrmp_source *source, uint64_t now_ns,
                       const struct backbone_event *message, const struct rrmp_record *record);
 void source_requester_gone(struct rrmp_source *source, uint64_t now_ns, uint32_t requester);
 /* The user has ended: whatever still comes of it is ignored. */
+void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t port);
+
 /* source_farewell.c: the end of private streams */
 void source_farewell_keep(struct rrmp_source *source, const struct source_item *item);
 void source_farewell_say(struct rrmp_source *source, const struct source_item *item);
@@ -472,7 +474,6 @@ void source_farewells_lost(struct rrmp_source *source, uint64_t session);
 void source_farewells_tick(struct rrmp_source *source);
 void source_farewells_forget(struct rrmp_source *source);
 
-void source_user_ended(struct rrmp_source *source, uint64_t session, uint16_t port);
 struct rrmp_source_event *source_event_put(struct rrmp_source *source,
                                            enum rrmp_source_event_kind kind);
 

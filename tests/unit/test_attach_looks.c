@@ -26,7 +26,7 @@ enum { RING = 65536, INBOUND = 1 << 17, BUSY_NS = 200000, EVENTS = 8 };
 
 static const uint64_t self = 77, peer = 78;
 
-/* What rrcpd has for its one user. */
+/* The test plays rrcpd, which has this for its one user. */
 struct played {
     char run_dir[32];
     char socket_dir[96];
