@@ -363,21 +363,42 @@ static uint64_t sum_of(struct p2ps_core *core, const struct omm_service *service
     return rrmp_key_hash(bytes.data, bytes.length);
 }
 
-/* A load changes often: then only LOAD and LINK are sent. */
-static void choose_filters(struct p2ps_core *core, struct p2ps_service *told,
-                           struct omm_service *service)
+/* What of the service is not as clients were told last. */
+static uint32_t changes_of(struct p2ps_core *core, struct p2ps_service *s,
+                           const struct omm_service *service)
 {
-    uint64_t main_sum = sum_of(core, service, OMM_FILTER_INFO | OMM_FILTER_STATE);
-    uint64_t load_sum = sum_of(core, service, OMM_FILTER_LOAD | OMM_FILTER_LINK);
+    static const uint32_t parts[P2PS_SERVICE_PARTS] = { OMM_FILTER_INFO, OMM_FILTER_STATE,
+                                                        OMM_FILTER_LOAD, OMM_FILTER_LINK };
+    uint32_t changed = 0;
 
-    if (told->is_announced && told->main_sum == main_sum && told->load_sum != load_sum)
-        service->filters &= OMM_FILTER_LOAD | OMM_FILTER_LINK;
-    told->main_sum = main_sum;
-    told->load_sum = load_sum;
+    for (unsigned i = 0; i < P2PS_SERVICE_PARTS; i++) {
+        uint64_t sum = sum_of(core, service, parts[i]);
+        if (s->told[i] != sum)
+            changed |= parts[i];
+        s->told[i] = sum;
+    }
+    return changed;
+}
+
+/*
+ * EMA Java leaves out all of an update that has INFO, the state too: a consumer that came while the
+ * service was down would never ask for its dictionary when it is up. So only what has changed is
+ * sent, and the state on its own.
+ */
+static void tell_changes(struct p2ps_core *core, struct omm_service *service, uint32_t changed)
+{
+    const uint32_t filters = service->filters;
+
+    service->action = RWF_MAP_UPDATE;
+    service->filters = filters & changed & ~(uint32_t)OMM_FILTER_STATE;
+    tell_service(core, service);
+    service->filters = filters & changed & OMM_FILTER_STATE;
+    tell_service(core, service);
 }
 
 void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
 {
+    struct p2ps_service *s = &core->services[index];
     struct omm_service service;
 
     note_absence(core, index);
@@ -385,13 +406,14 @@ void p2ps_directory_changed(struct p2ps_core *core, uint16_t index)
     note_service(core, index);
     if (!load_service(core, index, ALL_FILTERS, &service))
         return;
-    choose_filters(core, &core->services[index], &service);
-    struct p2ps_service *told = &core->services[index];
-    service.action = told->is_announced ? RWF_MAP_UPDATE : RWF_MAP_ADD;
-    told->is_announced = true;
-    told->is_up = service.is_up;
-    told->is_accepting = service.is_accepting;
-    tell_service(core, &service);
+    uint32_t changed = changes_of(core, s, &service);
+    if (s->is_announced)
+        tell_changes(core, &service, changed);
+    else
+        tell_service(core, &service);
+    s->is_announced = true;
+    s->is_up = service.is_up;
+    s->is_accepting = service.is_accepting;
 }
 
 void p2ps_directory_delete(struct p2ps_core *core, uint16_t index, uint32_t items, bool makes_room)

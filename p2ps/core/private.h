@@ -272,7 +272,6 @@ struct p2ps_dictionary_wait {
 #define P2PS_DICTIONARY_WAITS 256
 #define P2PS_DICTIONARY_SHARE 8 /* of one client */
 
-/* A service, its network, and its description as it was sent to clients last. */
 /* Where the id of a service comes from; the first ones count most. */
 enum p2ps_id_from {
     P2PS_ID_CONFIGURED,
@@ -280,6 +279,9 @@ enum p2ps_id_from {
     P2PS_ID_NAME,
 };
 
+#define P2PS_SERVICE_PARTS 4
+
+/* A service, its network, and its description as it was sent to clients last. */
 struct p2ps_service {
     uint16_t sink_service; /* its number on that network */
     uint8_t network;
@@ -292,8 +294,7 @@ struct p2ps_service {
     bool is_free;      /* no service has this number; it is forgotten, too */
     bool is_said;      /* the configuration names its network: it makes no room */
     uint16_t id;
-    uint64_t main_sum; /* of INFO and STATE, as sent last */
-    uint64_t load_sum; /* of LOAD and LINK */
+    uint64_t told[P2PS_SERVICE_PARTS]; /* sums of INFO, STATE, LOAD and LINK */
     uint8_t id_from;   /* enum p2ps_id_from */
     uint64_t gone_ns;  /* since when no instance offers it; 0: one does */
     uint32_t items;    /* of the core */

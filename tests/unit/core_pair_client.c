@@ -190,13 +190,14 @@ static void pair_note_said(struct pair_client *c, const struct omm_service *serv
     const struct rwf_bytes said[2] = { service->load, service->links };
 
     c->filters = service->filters;
-    c->offered_count = service->qos_count;
-    c->offers_range = service->supports_qos_range;
-    memcpy(c->offered, service->qos, sizeof(c->offered));
-    if (service->filters & OMM_FILTER_INFO)
+    if (service->filters & OMM_FILTER_INFO) {
+        c->offered_count = service->qos_count;
+        c->offers_range = service->supports_qos_range;
+        memcpy(c->offered, service->qos, sizeof(c->offered));
         snprintf(c->path, sizeof(c->path), "%.*s",
                  service->path_count ? (int)service->paths[0].length : 0,
                  service->path_count ? (const char *)service->paths[0].data : "");
+    }
     if (service->filters & OMM_FILTER_STATE)
         c->is_offered_up = service->is_up;
     for (int i = 0; i < 2; i++) {

@@ -149,9 +149,33 @@ static void load_and_links_reach_who_asks_for_them(void **state)
     pair_say_load(pair, 7);
     pair_pass(pair, PAIR_SEC);
     assert_string_equal(pair_heard(asks, 2), "Dd");
-    assert_int_equal(asks->filters, load_filters);
+    assert_int_equal(asks->filters, OMM_FILTER_LOAD);
     assert_int_equal(open_limit_of(asks), 7);
     assert_string_equal(pair_heard(other, 2), "D");
+}
+
+/* EMA Java takes no state from a message that has the INFO, too. */
+static void what_changes_is_told_and_the_state_alone(void **state)
+{
+    struct pair *pair = *state;
+    struct pair_client *c = pair_client(pair, 0);
+
+    ask_directory(c, 0x3f);
+    pair_provider_goes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 2), "Dd");
+    assert_int_equal(c->filters, OMM_FILTER_STATE);
+    pair_provider_comes(pair);
+    pair_pass(pair, PAIR_SEC);
+    assert_string_equal(pair_heard(c, 2), "Ddd");
+    assert_int_equal(c->filters, OMM_FILTER_STATE);
+    assert_true(c->is_offered_up);
+    pair_provider_goes(pair);
+    pair->provider.names_no_domains = true;
+    pair_provider_comes(pair);
+    pair_pass(pair, PAIR_SEC); /* down, what it offers now, up */
+    assert_int_equal(c->filters, OMM_FILTER_STATE);
+    assert_true(c->is_offered_up);
 }
 
 static void a_service_without_load_has_none(void **state)
@@ -214,6 +238,7 @@ int main(void)
         TEST(other_groups_do_not_hear_of_it, setup),
         TEST(who_never_asks_again_leaves_no_item_behind, setup),
         TEST(load_and_links_reach_who_asks_for_them, setup_limited),
+        TEST(what_changes_is_told_and_the_state_alone, setup),
         TEST(a_service_without_load_has_none, setup),
         TEST(no_more_items_are_open_than_the_open_limit, setup_limited),
         TEST(a_higher_limit_makes_room, setup_limited),

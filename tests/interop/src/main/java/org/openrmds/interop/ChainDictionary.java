@@ -21,6 +21,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
 
 /*
@@ -86,6 +87,7 @@ public final class ChainDictionary {
         report.test("a consumer is given the provider's dictionary", ChainDictionary::own);
         report.test("the first version stays when the provider comes with another one",
                 ChainDictionary::first);
+        report.test("a consumer that comes while there is no service waits", ChainDictionary::early);
         report.test("a restarted p2ps and src_dist have the new one", ChainDictionary::next);
         report.test("files that are configured come before the provider's", ChainDictionary::files);
         provider.close();
@@ -120,6 +122,15 @@ public final class ChainDictionary {
         restartProvider();
         String name = nameAtConsumer();
         check(OWN_NAME.equals(name), "the field is called " + name);
+    }
+
+    /* Its library asks for the dictionary when the service comes up, not before. */
+    private static void early() throws Exception {
+        provider.close();
+        FutureTask<String> name = new FutureTask<>(ChainDictionary::nameAtConsumer);
+        new Thread(name).start();
+        provider = new ChainProvider();
+        check(OWN_NAME.equals(name.get()), "the field is called " + name.get());
     }
 
     private static void next() throws InterruptedException {
