@@ -363,7 +363,7 @@ static uint64_t sum_of(struct p2ps_core *core, const struct omm_service *service
     return rrmp_key_hash(bytes.data, bytes.length);
 }
 
-/* What of the service is not as clients were told last. */
+/* The parts of the service that are not as clients were told last. */
 static uint32_t changes_of(struct p2ps_core *core, struct p2ps_service *s,
                            const struct omm_service *service)
 {

@@ -295,10 +295,10 @@ struct p2ps_service {
     bool is_said;      /* the configuration names its network: it makes no room */
     uint16_t id;
     uint64_t told[P2PS_SERVICE_PARTS]; /* sums of INFO, STATE, LOAD and LINK */
-    uint8_t id_from;   /* enum p2ps_id_from */
-    uint64_t gone_ns;  /* since when no instance offers it; 0: one does */
-    uint32_t items;    /* of the core */
-    uint32_t pending;  /* merged updates of them that wait for their turn */
+    uint8_t id_from;                   /* enum p2ps_id_from */
+    uint64_t gone_ns;                  /* since when no instance offers it; 0: one does */
+    uint32_t items;                    /* of the core */
+    uint32_t pending;                  /* merged updates of them that wait for their turn */
     /* The last offer of its instances: the service keeps it while it has none. */
     uint8_t capability_count;
     uint8_t qos_count;

@@ -26,7 +26,7 @@ JOIN_S = 10.0
 POLL_S = 0.01
 SAMPLE_S = 2.0
 # of a daemon's own memory, from the third fifth of a soak to its last
-GROWTH, GROWTH_BYTES = 1.05, 2 << 20
+GROWTH, GROWTH_BYTES, GROWTH_FILES = 1.05, 2 << 20, 4
 WORST_S = 10.0
 
 
@@ -192,25 +192,40 @@ class Run:
     # ---- the soak: no faults, but consumers and items that come and go ----
 
     def soak(self):
-        end, samples = now() + 60 * self.options.soak, []
-        while now() < end and not self.world.violations():
+        end, told, samples = now() + 3600 * self.options.hours, now(), []
+        while now() < end and not self.world.violations() and self.all_run("the soak"):
             time.sleep(SAMPLE_S)
-            samples.append({name: d.memory() for name, d in self.world.daemons.items()})
+            samples.append({name: (d.memory(), d.open_files())
+                            for name, d in self.world.daemons.items()})
             goes = self.world.watchers[2 + len(samples) % 2]  # one and the other in turn
             goes.quit()
             goes.up()
+            if now() >= told + 60 * self.options.every:
+                told += 60 * self.options.every
+                self.say(self.standing(samples[-1]))
         self.settle(now(), "the soak")
         self.report("the soak")
-        fifth = len(samples) // 5
         for name in self.world.daemons:
-            before = statistics.median(s[name] for s in samples[2 * fifth:3 * fifth + 1])
-            after = statistics.median(s[name] for s in samples[-fifth - 1:])
-            self.say(f"{name}: own memory {before / 2**20:.1f} MiB, at the end {after / 2**20:.1f} "
-                     f"MiB")
-            if after > before * GROWTH + GROWTH_BYTES:
-                self.fail(f"{name} grows")
-            else:
-                self.passed += 1
+            self.compare_fifths(name, [s[name] for s in samples])
+
+    def standing(self, sample):
+        updates = sum(w.updates for w in self.world.watchers)
+        return (f"{updates} updates with those that come and go, {self.world.violations()} "
+                "violations; own MiB: " +
+                ", ".join(f"{name} {memory / 2**20:.1f}" for name, (memory, _) in sample.items()))
+
+    def compare_fifths(self, name, samples):
+        """The third fifth of a soak, when all rings have been full once, and its last."""
+        fifth = len(samples) // 5
+        before, after = samples[2 * fifth:3 * fifth + 1], samples[-fifth - 1:]
+        memory, grown = (statistics.median(m for m, _ in part) for part in (before, after))
+        files, more = (statistics.median(f for _, f in part) for part in (before, after))
+        self.say(f"{name}: own memory {memory / 2**20:.1f} MiB, at the end {grown / 2**20:.1f} MiB; "
+                 f"{files:.0f} open files, at the end {more:.0f}")
+        if grown > memory * GROWTH + GROWTH_BYTES or more > files + GROWTH_FILES:
+            self.fail(f"{name} grows")
+        else:
+            self.passed += 1
 
     def compare(self):
         """Everybody's last image is that of a provider."""
@@ -279,8 +294,10 @@ def parse():
     parser.add_argument("--items", type=int, default=200, metavar="N", help="items (200)")
     parser.add_argument("--rate", type=int, default=4000, metavar="R",
                         help="updates a second of each provider (4000)")
-    parser.add_argument("--soak", type=float, default=0, metavar="MINUTES",
-                        help="no faults: does memory grow?")
+    parser.add_argument("--hours", type=float, default=0, metavar="H",
+                        help="a soak: no faults; does memory grow?")
+    parser.add_argument("--every", type=float, default=10, metavar="MINUTES",
+                        help="a soak says so often where it stands (10)")
     parser.add_argument("--only", type=lambda t: t.split(","), metavar="KIND,...",
                         help="kinds, such as kill,link")
     parser.add_argument("--mesh", action="store_true",
@@ -308,7 +325,7 @@ def main():
         if not os.access(os.path.join(BIN, program), os.X_OK):
             skip(f"this build has no {program}")
     print(f"seed {options.seed}, " +
-          (f"soak of {options.soak} minutes" if options.soak else f"{options.faults} faults"),
+          (f"soak of {options.hours:g} h" if options.hours else f"{options.faults} faults"),
           flush=True)
     Process.stop_s = options.worst / 2
     world = World(options.seed, options.items, options.rate)
@@ -319,7 +336,7 @@ def main():
         world.up()
         if run.settle(now(), "the start"):
             run.say("all is well")
-            if options.soak:
+            if options.hours:
                 run.soak()
             else:
                 run.faults()

@@ -134,6 +134,9 @@ class Daemon(Process):
         up in the first hour, and have bounds of their own."""
         return self.kernel_bytes("RssAnon") - self.figures().get("memoryBytes", 0)
 
+    def open_files(self):
+        return len(os.listdir(f"/proc/{self.child.pid}/fd"))
+
     def beyond_bound(self):
         """More than it said at start that it would take, or None."""
         peak, bound = self.kernel_bytes("VmHWM"), self.figures()["memory.max"]
