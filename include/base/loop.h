@@ -74,6 +74,9 @@ int md_loop_timer_create(struct md_loop *loop, md_loop_fn fn, void *owner,
                          struct md_loop_timer **out);
 int md_loop_timer_after(struct md_loop_timer *timer, uint64_t delay_ns); /* once */
 int md_loop_timer_at(struct md_loop_timer *timer, uint64_t deadline_ns); /* once; MD_NEVER: stop */
+/* The alarm for the next timer is set when the loop goes to sleep, which takes 10 us in a virtual
+ * machine. Whoever is about to wake others on the same CPU may set it before. */
+void md_loop_alarm(struct md_loop *loop);
 int md_loop_timer_every(struct md_loop_timer *timer, uint64_t period_ns);
 void md_loop_timer_stop(struct md_loop_timer *timer);
 bool md_loop_timer_is_running(const struct md_loop_timer *timer);

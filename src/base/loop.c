@@ -223,6 +223,14 @@ static int poll_now(struct md_loop *loop)
     return rc < 0 ? MD_ERR_SYS : MD_OK;
 }
 
+void md_loop_alarm(struct md_loop *loop)
+{
+    uint64_t now = md_clock_mono_ns(), next = loop->timers.next_ns;
+
+    if (next != MD_NEVER && next > now && next - now <= loop->sleep_max_ns)
+        (void)alarm_by(loop, next, now);
+}
+
 /* Wait, no longer than until `deadline`, and run what comes. */
 static int sleep_until(struct md_loop *loop, uint64_t deadline)
 {

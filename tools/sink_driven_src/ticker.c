@@ -1,5 +1,6 @@
 /* ticker.c - the bursts: as many updates as the rate says, at even distances. */
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <sched.h>
 #include <stdlib.h>
 
 #include "base/clock.h"
@@ -8,9 +9,12 @@
 #include "sds.h"
 
 #define RETRY_NS    100000u     /* a client's queue is full: look again */
+#define LATE_NS     500000u     /* for a burst */
 #define BEHIND_NS   MD_NS_PER_S /* later than this, bursts are given up and counted */
 #define TURN_MAX    32768u      /* updates before the loop gets to read requests */
 #define FETCH_AHEAD 4u          /* items, which no cache holds all */
+#define PARTS       6u          /* of a burst: the next one is made while one is on its way */
+#define PART_MIN    16u         /* updates: a write costs as much as making so many */
 
 /*
  * A publisher that is late sends what it owes at once and says so (late_max_ns): a burst is never
@@ -23,6 +27,7 @@ struct ticker {
     uint64_t left;   /* updates of the burst under way */
     uint64_t stamps; /* of these, with the time */
     uint64_t size;   /* of the burst */
+    uint64_t part;   /* updates of a part of it */
     uint64_t due_ns; /* of the burst */
     bool is_in_burst;
     struct ticker_stats stats;
@@ -40,6 +45,16 @@ static void restart(struct ticker *ticker, uint64_t rate, uint32_t ticks_per_sec
 
     schedule_start(&ticker->schedule, rate, ticks_per_second, now_ns);
     sds_judge_from(ticker->sds, now_ns);
+}
+
+/* Who is late writes as much at once as it can. */
+static uint64_t part_of(const struct ticker *ticker, uint64_t now_ns)
+{
+    uint64_t parts = ticker->size / PART_MIN < PARTS ? ticker->size / PART_MIN : PARTS;
+
+    if (parts < 2 || now_ns > ticker->due_ns + LATE_NS)
+        return UINT64_MAX;
+    return (ticker->size + parts - 1) / parts;
 }
 
 static void next_burst(struct ticker *ticker, uint64_t now_ns)
@@ -62,9 +77,12 @@ static void next_burst(struct ticker *ticker, uint64_t now_ns)
     if (ticker->left < ticker->stamps)
         ticker->left = ticker->stamps;
     ticker->size = ticker->left;
+    ticker->part = part_of(ticker, now_ns);
     ticker->stats.wanted += ticker->left;
     ticker->is_in_burst = true;
     schedule_advance(&ticker->schedule);
+    (void)md_loop_timer_at(ticker->timer, schedule_due_ns(&ticker->schedule));
+    md_loop_alarm(sds->loop); /* else who gets the burst would wait for it */
 }
 
 /* Whether the next update of the burst is one of those with the time. */
@@ -129,6 +147,10 @@ static bool go_on(struct ticker *ticker, uint64_t *budget)
         if (!emitter_update(sds->emitter, item, stamped, ticker->due_ns)) {
             ticker->stats.blocked++;
             return false;
+        }
+        if (ticker->left > 0 && (ticker->size - ticker->left) % ticker->part == 0) {
+            sds_clients_flush(sds);
+            (void)sched_yield(); /* whoever shares this CPU can begin with it */
         }
     }
     return ticker->left == 0;
