@@ -8,13 +8,14 @@
 #include "schedule.h"
 #include "sds.h"
 
-#define RETRY_NS    100000u     /* a client's queue is full: look again */
-#define LATE_NS     500000u     /* for a burst */
-#define BEHIND_NS   MD_NS_PER_S /* later than this, bursts are given up and counted */
-#define TURN_MAX    32768u      /* updates before the loop gets to read requests */
-#define FETCH_AHEAD 4u          /* items, which no cache holds all */
-#define PARTS       6u          /* of a burst: the next one is made while one is on its way */
-#define PART_MIN    16u         /* updates: a write costs as much as making so many */
+#define RETRY_NS     100000u     /* a client's queue is full: look again */
+#define LATE_NS      500000u     /* for a burst */
+#define BEHIND_NS    MD_NS_PER_S /* later than this, bursts are given up and counted */
+#define TURN_MAX     32768u      /* updates before the loop gets to read requests */
+#define FETCH_AHEAD  4u          /* items, which no cache holds all */
+#define PARTS        6u          /* of a burst: the next one is made while one is on its way */
+#define PART_CLIENTS 4u          /* with more, a part costs more writes than it saves time */
+#define PART_MIN     16u         /* updates: a write costs as much as making so many */
 
 /*
  * A publisher that is late sends what it owes at once and says so (late_max_ns): a burst is never
@@ -47,12 +48,12 @@ static void restart(struct ticker *ticker, uint64_t rate, uint32_t ticks_per_sec
     sds_judge_from(ticker->sds, now_ns);
 }
 
-/* Who is late writes as much at once as it can. */
+/* Who is late, or writes to many, writes as much at once as it can. */
 static uint64_t part_of(const struct ticker *ticker, uint64_t now_ns)
 {
     uint64_t parts = ticker->size / PART_MIN < PARTS ? ticker->size / PART_MIN : PARTS;
 
-    if (parts < 2 || now_ns > ticker->due_ns + LATE_NS)
+    if (parts < 2 || ticker->sds->client_count > PART_CLIENTS || now_ns > ticker->due_ns + LATE_NS)
         return UINT64_MAX;
     return (ticker->size + parts - 1) / parts;
 }
