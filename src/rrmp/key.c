@@ -3,7 +3,8 @@
 #include "rrmp/key.h"
 
 #define XXH_INLINE_ALL
-#define XXH_FORCE_MEMORY_ACCESS 1 /* else each word of a hash of the data path is a call of memcpy */
+/* Else each word of a hash of the data path is a call of memcpy. */
+#define XXH_FORCE_MEMORY_ACCESS 1
 #include <xxhash.h>
 
 #include "base/err.h"

@@ -251,7 +251,7 @@ class World:
 
 def is_alone(text):
     """It needs no daemon and leaves nothing behind: it may run beside others."""
-    return re.match(r"tools/rmds (bench|chaos|build)|rrmpsim|rwfdump|build/bin/rwfdump|echo|rmdscnf (get|reference)", text)
+    return re.match(r"tools/rmds (bench|chaos|soak|build)|rrmpsim|rwfdump|build/bin/rwfdump|echo|rmdscnf (get|reference)", text)
 
 
 def prepare(world, text):

@@ -374,11 +374,23 @@ static void service_deleted(struct consumer *c, uint32_t service)
     c->knows_service[service] = c->service_up[service] = false;
 }
 
+/* An update of its state alone has no name. */
+static uint32_t service_meant(const struct outside *outside, const struct omm_service *told)
+{
+    if (told->filters & OMM_FILTER_INFO)
+        return service_number(told->name);
+    for (uint32_t i = 0; i < SERVICES_MAX; i++) {
+        if (outside->service_id[i] == told->id)
+            return i;
+    }
+    return SERVICES_MAX;
+}
+
 static void service_take(struct consumer *c, const struct omm_service *told)
 {
     struct outside *outside = c->world->outside;
     struct coverage *coverage = c->world->coverage;
-    uint32_t service = service_number(told->name);
+    uint32_t service = service_meant(outside, told);
     const char *wrong = paces_service_judge(c->world, told);
 
     if (service >= SERVICES_MAX)
