@@ -48,7 +48,7 @@ static void restart(struct ticker *ticker, uint64_t rate, uint32_t ticks_per_sec
     sds_judge_from(ticker->sds, now_ns);
 }
 
-/* Who is late, or writes to many, writes as much at once as it can. */
+/* A publisher that is late, or writes to many, writes as much at once as it can. */
 static uint64_t part_of(const struct ticker *ticker, uint64_t now_ns)
 {
     uint64_t parts = ticker->size / PART_MIN < PARTS ? ticker->size / PART_MIN : PARTS;
