@@ -225,7 +225,7 @@ static int poll_now(struct md_loop *loop)
 
 void md_loop_alarm(struct md_loop *loop)
 {
-    uint64_t now = md_clock_mono_ns(), next = loop->timers.next_ns;
+    uint64_t now = md_clock_mono_ns(), next = md_timers_first_ns(&loop->timers);
 
     if (next != MD_NEVER && next > now && next - now <= loop->sleep_max_ns)
         (void)alarm_by(loop, next, now);

@@ -38,6 +38,16 @@ static void timer_link(struct md_loop_timer *timer, uint64_t due_ns)
     timers->running = timer;
 }
 
+uint64_t md_timers_first_ns(const struct md_timers *timers)
+{
+    uint64_t first_ns = MD_NEVER;
+
+    for (const struct md_loop_timer *timer = timers->running; timer; timer = timer->next)
+        if (timer->due_ns < first_ns)
+            first_ns = timer->due_ns;
+    return first_ns;
+}
+
 /* Sets next_ns if none is due. */
 static struct md_loop_timer *first_due(struct md_timers *timers, uint64_t now, uint64_t turn)
 {

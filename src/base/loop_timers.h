@@ -22,6 +22,7 @@ struct md_loop_timer {
 };
 
 void md_timers_init(struct md_timers *timers);
+uint64_t md_timers_first_ns(const struct md_timers *timers); /* exact; MD_NEVER: none runs */
 int md_timers_add(struct md_timers *timers, md_loop_fn fn, void *owner, struct md_loop_timer **out);
 
 /* Of the timers that are due and did not run in this turn the one that is due first. It is stopped,

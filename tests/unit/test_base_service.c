@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -399,6 +400,43 @@ static void timers_fire_once_or_again_and_can_be_stopped(void **state)
     md_loop_destroy(counts.loop);
 }
 
+/* Whether a timer of the kernel runs that rings within the hour after this one. */
+static bool an_alarm_is_set(void)
+{
+    struct itimerspec left;
+
+    for (int fd = 0; fd < 64; fd++)
+        if (timerfd_gettime(fd, &left) == 0 && left.it_value.tv_sec > 1800)
+            return true;
+    return false;
+}
+
+static void on_alarm_timer(void *owner)
+{
+    struct counts *counts = owner;
+
+    assert_int_equal(md_loop_timer_after(counts->timer, 3600 * MD_NS_PER_S), MD_OK);
+    assert_false(an_alarm_is_set());
+    md_loop_alarm(counts->loop);
+    counts->timers = an_alarm_is_set() ? 1 : 2;
+}
+
+static void a_timer_can_set_the_alarm_for_the_next_one_itself(void **state)
+{
+    struct counts counts = { 0 };
+
+    (void)state;
+    assert_int_equal(md_loop_create(0, &counts.loop), MD_OK);
+    assert_int_equal(md_loop_timer_create(counts.loop, on_alarm_timer, &counts, &counts.timer),
+                     MD_OK);
+    assert_int_equal(md_loop_timer_after(counts.timer, MD_NS_PER_MS), MD_OK);
+    while (counts.timers == 0)
+        assert_int_equal(md_loop_turn(counts.loop, MD_NS_PER_S), MD_OK);
+    assert_int_equal(counts.timers, 1);
+    md_loop_timer_destroy(counts.timer);
+    md_loop_destroy(counts.loop);
+}
+
 static void on_fd(void *owner, int fd, unsigned events)
 {
     struct counts *counts = owner;
@@ -764,6 +802,7 @@ int main(void)
         cmocka_unit_test(a_log_that_was_moved_away_is_opened_anew),
         cmocka_unit_test(every_line_of_every_thread_is_written_or_counted),
         cmocka_unit_test(timers_fire_once_or_again_and_can_be_stopped),
+        cmocka_unit_test(a_timer_can_set_the_alarm_for_the_next_one_itself),
         cmocka_unit_test(descriptors_are_reported_as_asked_for),
         cmocka_unit_test(another_thread_can_wake_the_loop),
         cmocka_unit_test(a_source_works_until_nothing_is_left_and_bounds_the_sleep),
