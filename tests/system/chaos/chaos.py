@@ -195,8 +195,11 @@ class Run:
         end, told, samples = now() + 3600 * self.options.hours, now(), []
         while now() < end and not self.world.violations() and self.all_run("the soak"):
             time.sleep(SAMPLE_S)
-            samples.append({name: (d.memory(), d.open_files())
-                            for name, d in self.world.daemons.items()})
+            try:
+                samples.append({name: (d.memory(), d.open_files())
+                                for name, d in self.world.daemons.items()})
+            except OSError:  # one has just ended: all_run() tells which
+                continue
             goes = self.world.watchers[2 + len(samples) % 2]  # one and the other in turn
             goes.quit()
             goes.up()
@@ -205,7 +208,7 @@ class Run:
                 self.say(self.standing(samples[-1]))
         self.settle(now(), "the soak")
         self.report("the soak")
-        for name in self.world.daemons:
+        for name in self.world.daemons if samples else ():
             self.compare_fifths(name, [s[name] for s in samples])
 
     def standing(self, sample):

@@ -127,7 +127,10 @@ class Daemon(Process):
 
     def kernel_bytes(self, name):
         with open(f"/proc/{self.child.pid}/status", encoding="ascii") as file:
-            return int(re.search(rf"^{name}:\s+(\d+) kB", file.read(), re.M)[1]) * 1024
+            found = re.search(rf"^{name}:\s+(\d+) kB", file.read(), re.M)
+        if not found:  # it has ended, and nobody has asked how
+            raise ProcessLookupError(self.name)
+        return int(found[1]) * 1024
 
     def memory(self):
         """What may not grow: its own memory, without the packets that rrcpd keeps. Those and the shared rings fill
