@@ -11,21 +11,40 @@
 #include "private.h"
 #include "tally.h"
 
+#define TURN_MIN 1024u
+
 struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client)
 {
     MD_ASSERT(client < core->client_room && core->clients[client].is_used);
     return &core->clients[client];
 }
 
-/* They are taken in turn: the search is short however many there are. */
+/* The slots that are taken in turn: no slot is used again soon, and the memory of no more is
+ * touched than so many consumers need. */
+static uint32_t turn_of_slots(const struct p2ps_core *core)
+{
+    uint32_t turn = TURN_MIN;
+
+    while (turn / 4 <= core->stats.mounts_now && turn < core->client_room)
+        turn *= 2;
+    return turn < core->client_room ? turn : core->client_room;
+}
+
+/* Three of four are free, unless many that hung up are still being let go. */
 static uint32_t free_slot(struct p2ps_core *core)
 {
+    uint32_t turn = turn_of_slots(core);
+
     if (core->stats.mounts_now >= core->config.client_limit)
         return P2PS_NONE;
-    for (uint32_t i = 0; i < core->client_room; i++) {
-        uint32_t slot = core->client_next;
+    for (uint32_t i = 0; i < turn; i++) {
+        uint32_t slot = core->client_next < turn ? core->client_next : 0;
 
-        core->client_next = slot + 1 < core->client_room ? slot + 1 : 0;
+        core->client_next = slot + 1;
+        if (!core->clients[slot].is_used)
+            return slot;
+    }
+    for (uint32_t slot = turn; slot < core->client_room; slot++) {
         if (!core->clients[slot].is_used)
             return slot;
     }

@@ -329,7 +329,7 @@ struct p2ps_core {
     uint16_t asked_service;         /* RRMP_SERVICE_NONE: nothing was read */
     struct p2ps_client *clients;
     uint32_t client_room; /* more than may be connected: some are being let go */
-    uint32_t client_next; /* where to look for a free slot */
+    uint32_t client_next; /* where to look for a free slot first */
     uint32_t client_serial;
     struct p2ps_item *items;
     uint32_t item_room;

@@ -616,6 +616,47 @@ static void users_that_are_many_are_looked_at_in_counted_slices(void **state)
         p2ps_parties_leave(bed->parties, users[i]);
 }
 
+/* ---- places ---- */
+
+/* A table of places is as long as many consumers at a time need: its memory is the process's only
+ * where a place was used. A place that was left is not used again soon, since an answer about who
+ * had it may be on its way. */
+static void a_few_who_come_and_go_take_few_places_in_turn(void **state)
+{
+    enum { TIMES = 5000, PLACES = 1024, APART = 500 };
+    static unsigned used[PLACES];
+    struct bed *bed = *state;
+
+    pair_create(&bed->pair,
+                (struct p2ps_core_config){ .parties = bed->parties, .client_limit = 30000 });
+    memset(used, 0, sizeof(used));
+    for (unsigned i = 1; i <= TIMES; i++) {
+        struct crowd *c = come_as(&bed->pair, "10.1.2.3:40112", "u");
+        assert_true(c->id < PLACES);
+        assert_true(used[c->id] == 0 || i - used[c->id] > APART);
+        used[c->id] = i;
+        hang_up(c);
+        free(c);
+    }
+}
+
+static void many_at_a_time_take_as_many_places(void **state)
+{
+    enum { MORE = 3000 };
+    static struct crowd *crowd[MORE];
+    struct bed *bed = *state;
+
+    pair_create(&bed->pair,
+                (struct p2ps_core_config){ .parties = bed->parties, .client_limit = MORE });
+    for (unsigned i = 0; i < MORE; i++)
+        crowd[i] = come_as(&bed->pair, "10.1.2.3:40112", "u");
+    assert_int_equal(stats(bed)->mounts_now, MORE);
+    for (unsigned i = 0; i < MORE; i++) {
+        hang_up(crowd[i]);
+        free(crowd[i]);
+    }
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
@@ -643,6 +684,8 @@ int main(void)
         TEST(items_of_an_address_have_a_limit),
         TEST(a_view_is_given_back_with_who_paid_for_it),
         TEST(addresses_that_are_gone_are_forgotten),
+        TEST(a_few_who_come_and_go_take_few_places_in_turn),
+        TEST(many_at_a_time_take_as_many_places),
     };
 #undef TEST
 
