@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """report.py SOURCE - the report of a benchmark: every form of it, from rows that are awkward."""
 # SPDX-License-Identifier: Apache-2.0
+import argparse
 import json
 import os
 import random
@@ -257,13 +258,14 @@ check(not latency.in_process_row(1100,
       "990 of 1100")
 
 # A row counts its runs as due as well: what they lose, and a rate that only they miss.
-def latency_row(due):
+def latency_row(due, physics=(5.0, 9.0), fifo=0):
     bench = object.__new__(latency.Bench)
     bench.published = []
+    bench.options = argparse.Namespace(fifo=fifo, cpus="000111" if fifo else None)
     sampled = {"sampled": {"mean_us": 5.0, "stddev_us": 1.0, "max_us": 9}}
     good = {**result, **sampled, "told_lost": 0, "lost": 0,
             "latency": {**figures, "mean_us": 5.0, "histogram_10us": []}}
-    row = bench.row(1000, [((5.0, 9.0), good, {**good, **due})])
+    row = bench.row(1000, [(physics, good, {**good, **due})])
     bench.show(row)
     return row
 
@@ -278,6 +280,12 @@ check(row["verdict"] == "misses loss" and row["reached"], f"loss as due: {row}")
 row = latency_row({"updates_per_s": 900.0})
 check(not row["reached"] and not row["due_reached"] and row["verdict"] == "misses rate",
       f"900 of 1000 as due: {row}")
+
+# With CPUs and a priority of its own its limits are narrower, and the tail has one, too.
+row = latency_row({}, physics=(3.6, 0.5))
+check(row["verdict"] == "must" and row["p999_ratio"] == 2, f"the ordinary policy: {row}")
+row = latency_row({}, physics=(3.6, 0.5), fifo=50)
+check(row["verdict"] == "misses ratio, ratio of p99.9", f"reserved: {row}")
 
 # Every published figure of Producer 50/50 stands in the chart, told apart, also beside a single
 # row.
