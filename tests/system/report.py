@@ -287,6 +287,18 @@ check(row["verdict"] == "must" and row["p999_ratio"] == 2, f"the ordinary policy
 row = latency_row({}, physics=(3.6, 0.5), fifo=50)
 check(row["verdict"] == "misses ratio, ratio of p99.9", f"reserved: {row}")
 
+# A run whose consumer ended before the stop has no time of emptying, and does not hold.
+bench = object.__new__(latency.Bench)
+bench.options, bench.words = argparse.Namespace(items=10, discard=1, cpus=None), []
+ended = {k: v for k, v in GOOD.items() if k not in ("drained", "drain_s")}
+bench.chain = argparse.Namespace(
+    command=lambda words: None,
+    client_without_loss=lambda *words, **more: {
+        **ended, "cpu": {}, "steal_pct": 0, "troubles": chain.troubles(ended, 1000, {})})
+row = bench.hold(1000, 5)
+check(not row["holds"] and row["drain_s"] is None and "ended before the stop" in row["why_not"],
+      f"never drained: {row}")
+
 # Every published figure of Producer 50/50 stands in the chart, told apart, also beside a single
 # row.
 fanout = script("fanout")

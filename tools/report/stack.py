@@ -136,7 +136,9 @@ class Client:
         with open(self.out, encoding="utf-8") as file:
             found = json.load(file)
         waited = stopped_at - (self.measured_at or stopped_at)
-        return {**found, "exit_code": code, "drain_s": round(max(0, found["drain_s"] - waited), 3)}
+        if "drain_s" in found:  # else it ended before the stop
+            found["drain_s"] = round(max(0, found["drain_s"] - waited), 3)
+        return {**found, "exit_code": code}
 
 
 class Stack:
