@@ -13,6 +13,7 @@
 #include "dictionary.h"
 #include "follow.h"
 #include "page_view.h"
+#include "seconds.h"
 #include "seqdata.h"
 #include "tc.h"
 
@@ -415,6 +416,7 @@ static void stop(struct tc *tc)
         md_loop_destroy(tc->loop);
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         latency_destroy(all[i]);
+    seconds_destroy(tc->seconds);
     rwf_dictionary_destroy(tc->dictionary);
     page_view_destroy(tc->pages);
     chain_destroy(tc->chain);

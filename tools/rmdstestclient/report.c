@@ -9,6 +9,7 @@
 
 #include "base/clock.h"
 #include "base/err.h"
+#include "seconds.h"
 #include "tc.h"
 #include "usage.h"
 
@@ -75,6 +76,7 @@ void report_latency(struct tc *tc, const struct tc_item *item, uint64_t now_ns, 
         uint64_t third = span ? (now_ns - tc->measure_ns) * 3 / span : 0;
         latency_record(tc->thirds[third < 3 ? third : 2], us);
     }
+    seconds_record(tc->seconds, now_ns, us);
     if (now_ns >= tc->sample_due_ns) {
         latency_record(tc->sampled, us);
         tc->sample_due_ns += SAMPLE_NS;
@@ -259,6 +261,8 @@ int report_open(struct tc *tc)
         if (latency_create(all[i]) != MD_OK)
             return TC_FILE;
     }
+    if (seconds_create(&tc->seconds) != MD_OK)
+        return TC_FILE;
     if (tc->options.stats && !(tc->stats_file = create_file(tc->options.stats)))
         return TC_FILE;
     if (tc->options.interval_s > 0)
@@ -407,6 +411,8 @@ static void write_json(struct tc *tc, double seconds, double rate)
     json_latency(out, "first_third", tc->thirds[0]);
     json_latency(out, "last_third", tc->thirds[2]);
     json_latency(out, "post", tc->posts);
+    fprintf(out, ",\n \"p99_by_second_us\": ");
+    seconds_print_json(tc->seconds, out);
     fprintf(out, "}\n");
     if (out != stdout)
         fclose(out);

@@ -209,6 +209,7 @@ struct tc {
     struct latency *sampled;  /* one each tenth of a second: the published method */
     struct latency *interval; /* since the last statistics line */
     struct latency *thirds[3];
+    struct seconds *seconds;
     struct latency *posts; /* post to acknowledgement */
     uint64_t sample_due_ns;
     uint64_t discarded;
