@@ -21,6 +21,7 @@ WORDS = {"rate": "updates/s wanted", "achieved": "updates/s", "told_lost": "loss
          "due_achieved": "updates/s, as due",
          "due_mean_us": "mean as due, us", "due_p999_us": "99.9 % as due, us",
          "due_lost": "lost, as due",
+         "due_ratio": "mean as due, times bare physics",
          "pipe6_mean_us": "bare physics mean, us", "ratio": "times bare physics",
          "ratio_low": "lowest", "ratio_high": "highest", "p999_ratio": "99.9 %, times bare physics",
          "published_mean_us": "best published mean, us", "must_mean_us": "must, us",

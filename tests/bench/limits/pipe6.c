@@ -190,7 +190,7 @@ int main(int argc, char **argv) {
         if (now > end) break;
         uint64_t due = rate ? (uint64_t)((now - t0) * rate / 1e9) : sent + 700;
         while (sent < due) {
-            uint16_t l = BODY; uint32_t it = sent % 1000; uint64_t ts = now_ns(), d = rate ? t0 + (uint64_t)(sent * 1e9 / rate) : ts;
+            uint16_t l = BODY; uint32_t it = sent % 1000; uint64_t ts = now_ns(), d = rate ? next : ts; /* due: the burst's instant, as in ours */
             memcpy(b + n, &l, 2); memcpy(b + n + 2, &it, 4); memcpy(b + n + 10, &sent, 8); memcpy(b + n + 18, &ts, 8); memcpy(b + n + 26, &d, 8); n += 2 + BODY; sent++;
             if (n > (size_t)chunk) { wr(fd, b, n); n = 0; }
         }
