@@ -3,16 +3,33 @@
  * fanout -n clients -r inbound_rate(0=max) -f flush_bytes -m shared|copy|item -q client queue bytes -R readers -t secs -B packed buffer size
  *   shared: one packed byte stream, written to every client as is (possible only if all clients' stream ids agree);
  *   copy:   batch-major: for each client walk the input batch, copy each message into that client's buffer, patch its stream id;
- *   item:   message-major: for each message walk the item's subscriber list (client, stream id), append to that client's buffer, patch the id. */
+ *   item:   message-major: for each message walk the item's subscriber list (client, stream id), append to that client's buffer, patch the id.
+ * -w send|uring|fixed: a system call a client; one io_uring_enter for all clients; the same from registered buffers without a copy (SEND_ZC).
+ * -M bytes: the loopback's MTU. */
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "common.h"
 enum { BODY = 88, REC = 90 };
+#include <linux/io_uring.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+typedef struct { int fd; _Atomic uint32_t *st, *ch, *ct; uint32_t *sa, sm, cm; struct io_uring_sqe *sq; struct io_uring_cqe *cq; } ring_t;
+static void ring_open(ring_t *r, uint32_t entries) {
+    struct io_uring_params p = {.flags = IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_COOP_TASKRUN};
+    if ((r->fd = syscall(SYS_io_uring_setup, entries, &p)) < 0) die("io_uring_setup");
+    size_t s = p.sq_off.array + p.sq_entries * 4, c = p.cq_off.cqes + p.cq_entries * sizeof(struct io_uring_cqe);
+    char *m = mmap(0, s > c ? s : c, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQ_RING);
+    r->sq = mmap(0, p.sq_entries * sizeof(struct io_uring_sqe), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, r->fd, IORING_OFF_SQES);
+    if (m == MAP_FAILED || r->sq == MAP_FAILED) die("ring");
+    r->st = (void *)(m + p.sq_off.tail); r->sm = p.sq_entries - 1; r->sa = (void *)(m + p.sq_off.array);
+    r->ch = (void *)(m + p.cq_off.head); r->ct = (void *)(m + p.cq_off.tail); r->cm = p.cq_entries - 1; r->cq = (void *)(m + p.cq_off.cqes);
+}
 typedef struct { char *b; uint32_t n, sent; int fd, pend; } cl_t;
 int main(int argc, char **argv) {
-    int n = 50, o, flush = 32768, readers = 1, items = 200, sb = 0, edge = 0, rdb = 262144; double rate = 0, secs = 3; char mode = 's';
-    while ((o = getopt(argc, argv, "n:r:f:m:R:t:i:S:eb:")) != -1) switch (o) {
-        case 'n': n = atoi(optarg); break; case 'r': rate = atof(optarg); break; case 'f': flush = atoi(optarg); break; case 'm': mode = *optarg; break; case 'R': readers = atoi(optarg); break; case 't': secs = atof(optarg); break; case 'i': items = atoi(optarg); break; case 'S': sb = atoi(optarg); break; case 'e': edge = 1; break; case 'b': rdb = atoi(optarg); break; default: return 2; }
+    int n = 50, o, flush = 32768, readers = 1, items = 200, sb = 0, edge = 0, rdb = 262144, mtu = 0; double rate = 0, secs = 3; char mode = 's', way = 's';
+    while ((o = getopt(argc, argv, "n:r:f:m:R:t:i:S:eb:w:M:")) != -1) switch (o) {
+        case 'n': n = atoi(optarg); break; case 'r': rate = atof(optarg); break; case 'f': flush = atoi(optarg); break; case 'm': mode = *optarg; break; case 'w': way = *optarg; break; case 'M': mtu = atoi(optarg); break; case 'R': readers = atoi(optarg); break; case 't': secs = atof(optarg); break; case 'i': items = atoi(optarg); break; case 'S': sb = atoi(optarg); break; case 'e': edge = 1; break; case 'b': rdb = atoi(optarg); break; default: return 2; }
     signal(SIGPIPE, SIG_IGN); private_net();
+    if (mtu) { char w[64]; snprintf(w, sizeof w, "ip link set lo mtu %d", mtu); if (system(w)) die("mtu"); }
     struct { _Atomic uint64_t in, rx[8], rxb[8], bad; _Atomic int stop; double cpu[12]; uint64_t writes, reads[8]; } *S = shared(65536);
     int ls[2]; struct sockaddr_in a[2]; socklen_t al = sizeof a[0];
     for (int i = 0; i < 2; i++) { memset(&a[i], 0, al); a[i].sin_family = AF_INET; a[i].sin_addr.s_addr = htonl(INADDR_LOOPBACK); ls[i] = socket(AF_INET, SOCK_STREAM, 0); if (bind(ls[i], (void *)&a[i], al) || listen(ls[i], 1024)) die("listen"); getsockname(ls[i], (void *)&a[i], &al); }
@@ -44,7 +61,9 @@ int main(int argc, char **argv) {
         struct sub { uint32_t cl, id; } *subs = malloc(sizeof(struct sub) * n * items); uint32_t *sid = malloc(4ul * n * items);
         for (int i = 0; i < items; i++) for (int k = 0; k < n; k++) { subs[i * n + k] = (struct sub){k, 5 + i + k}; sid[k * items + i] = 5 + i + k; }
         int in = accept(ls[0], 0, 0), big = 1 << 20; setsockopt(in, SOL_SOCKET, SO_RCVBUFFORCE, &big, 4);
-        char *b = malloc(flush + 256); uint32_t keep = 0; uint64_t writes = 0; struct epoll_event ev[256];
+        char *b = malloc(flush + 256); uint32_t keep = 0; uint64_t writes = 0; ring_t ring = {0}; if (way != 's') ring_open(&ring, 1024);
+        if (way == 'f') { struct iovec v[n]; for (int k = 0; k < n; k++) v[k] = (struct iovec){mode == 's' ? b : c[k].b, mode == 's' ? flush + 256 : CAP}; if (syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, v, n)) die("register"); }
+ struct epoll_event ev[256];
         while (!S->stop) {
             /* backpressure: take new input only when every client's queue is below the flush size */
             ssize_t g = recv(in, b + keep, flush - keep, 0);
@@ -56,6 +75,24 @@ int main(int argc, char **argv) {
             int left = n;
             while (left && !S->stop) {
                 left = 0; int any = 0;
+                if (way != 's') { /* all that is left, in one call; a buffer is ours again when its notification has come */
+                    uint32_t t = *ring.st, asked = 0, wait;
+                    for (int k = 0; k < n; k++) {
+                        cl_t *x = &c[k]; uint32_t len = mode == 's' ? full : x->n; if (x->sent == len) continue;
+                        struct io_uring_sqe *q = &ring.sq[t & ring.sm]; memset(q, 0, sizeof *q);
+                        q->opcode = way == 'f' ? IORING_OP_SEND_ZC : IORING_OP_SEND; q->fd = x->fd; q->addr = (uintptr_t)((mode == 's' ? b : x->b) + x->sent); q->len = len - x->sent; q->msg_flags = MSG_DONTWAIT; q->user_data = k;
+                        if (way == 'f') { q->ioprio = IORING_RECVSEND_FIXED_BUF; q->buf_index = k; }
+                        ring.sa[t & ring.sm] = t & ring.sm; t++; asked++;
+                    }
+                    *ring.st = t; wait = asked;
+                    for (uint32_t unsent = asked; wait; unsent = 0) {
+                        if (syscall(SYS_io_uring_enter, ring.fd, unsent, 1, IORING_ENTER_GETEVENTS, 0, 0) < 0 && errno != EINTR) die("enter");
+                        uint32_t h = *ring.ch; for (; h != *ring.ct; h++) { struct io_uring_cqe *q = &ring.cq[h & ring.cm]; wait -= !(q->flags & IORING_CQE_F_MORE); if (q->res > 0 && !(q->flags & IORING_CQE_F_NOTIF)) { c[q->user_data].sent += q->res; any = 1; } } *ring.ch = h;
+                        writes += unsent != 0;
+                    }
+                    for (int k = 0; k < n; k++) left += c[k].sent < (mode == 's' ? full : c[k].n);
+                }
+                else
                 for (int k = 0; k < n; k++) {
                     cl_t *x = &c[k]; uint32_t len = mode == 's' ? full : x->n; const char *src = mode == 's' ? b : x->b;
                     if (x->sent == len) continue;
