@@ -166,7 +166,8 @@ struct sink_place {
     bool is_regrouped; /* consumers have an older group of it: no image has come since it moved */
     bool is_doubted;   /* its group or service was told suspect, and not fine since */
     bool is_moving;    /* it has left its source for a better one, and stands in `moves` */
-    uint32_t awaited;  /* it is to move when its number is another one, */
+    bool is_half_due;  /* it is to move, and had one new number since, */
+    uint32_t awaited;  /* which is this one; before it the one that it had, */
     uint64_t await_ns; /* since when; 0: it is not to move */
     struct rrmp_position position;
 };

@@ -319,8 +319,10 @@ uint64_t sink_resume_deadline(const struct rrmp_sink *sink)
 
 /*
  * The source that an item leaves lives on, so there is time to wait until the standby knows a place
- * of the stream: until consumers have had a new number since it has the item. An item that is at
- * rest for long moves with an image.
+ * of the stream: until consumers have had two new numbers since it has the item. One is not enough
+ * where it had the item open before, and so began without an image: only the second one says that
+ * it is another number than that of the message before it. An item that is at rest for long moves
+ * as it is, with an image if need be.
  */
 
 bool sink_move_is_due(struct rrmp_sink *sink, uint32_t number)
@@ -335,11 +337,19 @@ bool sink_move_is_due(struct rrmp_sink *sink, uint32_t number)
     if (place->await_ns == 0) {
         place->await_ns = sink->now_ns;
         place->awaited = place->position.number;
+        place->is_half_due = false;
         return false;
     }
     if (sink->now_ns - place->await_ns >= PATIENCE_NS)
         return true;
-    return place->position.number != place->awaited && may_resume(sink, item);
+    if (place->position.number == place->awaited)
+        return false;
+    if (!place->is_half_due) {
+        place->is_half_due = true;
+        place->awaited = place->position.number;
+        return false;
+    }
+    return may_resume(sink, item);
 }
 
 bool sink_move_begin(struct rrmp_sink *sink, uint32_t number)
