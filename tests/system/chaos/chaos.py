@@ -19,6 +19,7 @@ import traceback
 
 sys.path.insert(0, os.path.dirname(os.path.realpath(__file__)))
 import faults  # noqa: E402
+import load  # noqa: E402
 from world import BIN, ROOT, Process, World, enter_namespaces, now, skip  # noqa: E402
 
 GIVE_UP_S = 90.0
@@ -28,20 +29,22 @@ SAMPLE_S = 2.0
 # of a daemon's own memory, from the third fifth of a soak to its last
 GROWTH, GROWTH_BYTES, GROWTH_FILES = 1.05, 2 << 20, 4
 WORST_S = 10.0
+ROUND = 20  # faults; with --minutes the clock is read after each round
 
 
 class Run:
     def __init__(self, world, options):
         self.world, self.options = world, options
         self.random = random.Random(options.seed)
-        self.passed, self.failures, self.times, self.number = 0, [], [], 0
+        self.passed, self.failures, self.times, self.number = 0, [], [], 1
         self.seen = 0
         self.start = now()
         self.kinds = [k for k in faults.KINDS if not options.only
                       or k.__name__.lower() in options.only]
-        if faults.Wall in self.kinds and not faults.has_hooks(os.path.join(BIN, "rrcpd")):
-            self.kinds.remove(faults.Wall)
-            print("this build has no hooks for tests: the wall clock is left alone")
+        for kind, reason in ((faults.Wall, faults.no_wall(BIN)),):
+            if kind in self.kinds and reason:
+                self.kinds.remove(kind)
+                print(reason)
 
     def say(self, text):
         print(f"{now() - self.start:7.2f}  {text}", flush=True)
@@ -160,8 +163,23 @@ class Run:
             fault = faults.choose(self.world, self.random, self.kinds)
             if not any(fault.claims() & other.claims() for other in chosen):
                 chosen.append(fault)
+        self.overlap(chosen, 2.0)
+
+    def pair(self):
+        """A src_dist and its own rrcpd; a third fault beside them half the time."""
+        host = self.random.choice(["s1", "s2"])
+        chosen = [faults.Kill(self.world, self.random, f"{program}.{host}")
+                  for program in ("src_dist", "rrcpd")]
+        while len(chosen) == 2 and self.random.random() < 0.5:
+            fault = faults.choose(self.world, self.random, self.kinds)
+            if not fault.claims() & {kill.victim for kill in chosen}:
+                chosen.append(fault)
+        self.overlap(chosen, 1.0)
+        return len(chosen)
+
+    def overlap(self, chosen, within):
         for fault in chosen:
-            self.begin(fault, self.random.uniform(0.0, 2.0))
+            self.begin(fault, self.random.uniform(0.0, within))
         for fault in chosen:
             fault.thread.join()
         what = " + ".join(f.name for f in chosen)
@@ -171,23 +189,44 @@ class Run:
             self.say(f"#{self.number} {what}: well {now() - since:.2f} s after the last")
         self.report(what)
         if len(self.failures) == before:
-            self.passed += count
+            self.passed += len(chosen)
 
     # ---- the whole ----
 
+    def work(self):
+        """What was asked for, beside the load that was asked for."""
+        others = load.Load(self.options.load, self.options.seed) if self.options.load else None
+        if self.options.hours:
+            self.soak()
+        else:
+            self.faults()
+        for wrong in others.end() if others else ():
+            self.fail(f"the load: {wrong}")
+
     def faults(self):
-        left = self.options.faults
-        singles = (left + 1) // 2
-        while left > 0 and len(self.failures) < self.options.give_up:
-            self.number = self.options.faults - left + 1
-            if singles > 0 and (left == singles or self.random.random() < 0.7):
+        """So many, or rounds of them until the time is over."""
+        end = now() + 60 * self.options.minutes
+        self.round(min(self.options.faults, ROUND) if self.options.minutes else self.options.faults)
+        while self.options.minutes and now() < end and self.goes_on():
+            self.round(min(self.options.faults, ROUND))
+
+    def goes_on(self):
+        return len(self.failures) < self.options.give_up
+
+    def round(self, left):
+        singles = 0 if self.options.pairs else (left + 1) // 2
+        while left > 0 and self.goes_on():
+            if self.options.pairs:
+                count = self.pair()
+            elif singles > 0 and (left == singles or self.random.random() < 0.7):
                 self.single(faults.choose(self.world, self.random, self.kinds))
                 singles -= 1
-                left -= 1
+                count = 1
             else:
                 count = min(self.random.randint(2, 4), left - singles)
                 self.together(count)
-                left -= count
+            left -= count
+            self.number += count
 
     # ---- the soak: no faults, but consumers and items that come and go ----
 
@@ -301,6 +340,12 @@ def parse():
                         help="a soak: no faults; does memory grow?")
     parser.add_argument("--every", type=float, default=10, metavar="MINUTES",
                         help="a soak says so often where it stands (10)")
+    parser.add_argument("--minutes", type=float, default=0, metavar="M",
+                        help="faults until so much time has passed, not a number of them")
+    parser.add_argument("--pairs", action="store_true",
+                        help="each time a src_dist and its rrcpd are killed within a second")
+    parser.add_argument("--load", choices=sorted(load.KINDS), metavar="KIND",
+                        help="others on each CPU: hogs, bursts (of real-time priority), both")
     parser.add_argument("--only", type=lambda t: t.split(","), metavar="KIND,...",
                         help="kinds, such as kill,link")
     parser.add_argument("--mesh", action="store_true",
@@ -327,9 +372,11 @@ def main():
     for program in ("rrcpd", "src_dist", "p2ps", "sink_driven_src"):
         if not os.access(os.path.join(BIN, program), os.X_OK):
             skip(f"this build has no {program}")
+    if "burst" in load.KINDS.get(options.load, ()) and not load.may_burst():
+        skip("no process may have real-time priority here")
     print(f"seed {options.seed}, " +
-          (f"soak of {options.hours:g} h" if options.hours else f"{options.faults} faults"),
-          flush=True)
+          (f"soak of {options.hours:g} h" if options.hours else f"faults for {options.minutes:g} min"
+           if options.minutes else f"{options.faults} faults"), flush=True)
     Process.stop_s = options.worst / 2
     world = World(options.seed, options.items, options.rate)
     world.is_mesh, world.has_ema = options.mesh, options.ema
@@ -339,10 +386,7 @@ def main():
         world.up()
         if run.settle(now(), "the start"):
             run.say("all is well")
-            if options.hours:
-                run.soak()
-            else:
-                run.faults()
+            run.work()
             run.compare()
         run.finish()
     except Exception as err:

@@ -18,8 +18,9 @@ PEER_S = 3.5  # peerTimeout, instanceTimeout
 class Fault:
     weight = 1
 
-    def __init__(self, world, random):
-        self.world, self.random = world, random
+    def __init__(self, world, random, victim=None):
+        """`victim`: a process by its name; None: it is drawn."""
+        self.world, self.random, self.chosen = world, random, victim
         self.known, self.signs = 0.0, []
         self.pick()
 
@@ -45,6 +46,10 @@ class Fault:
 class OfProcess(Fault):
     """What happens to one of the processes; that it still runs is part of it."""
 
+    def draw(self, *processes):
+        self.process = self.random.choice([p for p in processes if self.chosen in (None, p.name)])
+        self.victim = self.process.name
+
     def begin(self):
         assert self.process.alive(), f"{self.victim} had ended by itself with code {self.process.code()}"
 
@@ -55,9 +60,7 @@ class Kill(OfProcess):
     weight = 5
 
     def pick(self):
-        self.process = self.random.choice([*self.world.daemons.values(),
-                                           *self.world.providers.values()])
-        self.victim = self.process.name
+        self.draw(*self.world.daemons.values(), *self.world.providers.values())
         self.length = self.random.choice([0.0, 0.3, 1.0, 2.5])
         self.name = f"kill {self.victim}, again after {self.length} s"
         program, _, host = self.victim.partition(".")
@@ -102,9 +105,7 @@ class Freeze(OfProcess):
     weight = 4
 
     def pick(self):
-        self.process = self.random.choice([*self.world.daemons.values(),
-                                           *self.world.providers.values()])
-        self.victim = self.process.name
+        self.draw(*self.world.daemons.values(), *self.world.providers.values())
         self.length = self.random.choice([0.2, 0.8, 2.0, 5.0])
         self.name = f"freeze {self.victim} for {self.length} s"
         program, _, host = self.victim.partition(".")
@@ -291,6 +292,14 @@ def choose(world, random, kinds):
     return kind(world, random)
 
 
-def has_hooks(path):
-    with open(path, "rb") as file:
-        return b"RMDS_TEST_WALL_SHIFT" in file.read()
+def has(folder, text):
+    with open(os.path.join(folder, "rrcpd"), "rb") as file:
+        return text in file.read()
+
+
+def no_wall(folder):
+    """Why Wall cannot be with these programs, or None."""
+    if has(folder, b"RMDS_TEST_WALL_SHIFT"):
+        return None
+    return "this build has no hooks for tests: the wall clock is left alone"
+
