@@ -41,7 +41,8 @@ class Run:
         self.start = now()
         self.kinds = [k for k in faults.KINDS if not options.only
                       or k.__name__.lower() in options.only]
-        for kind, reason in ((faults.Wall, faults.no_wall(BIN)),):
+        for kind, reason in ((faults.Wall, faults.no_wall(BIN)),
+                             (faults.Memory, faults.no_memory(BIN))):
             if kind in self.kinds and reason:
                 self.kinds.remove(kind)
                 print(reason)

@@ -7,6 +7,7 @@ of which must be found. No signs: below every threshold, there is nothing to tel
 """
 # SPDX-License-Identifier: Apache-2.0
 import os
+import resource
 import signal
 import struct
 
@@ -284,7 +285,36 @@ class Wall(Fault):
         self.shift(0)
 
 
-KINDS = [Kill, Restart, Freeze, Link, Packets, Wire, Disk, Wall]
+class Memory(OfProcess):
+    """A daemon gets no more memory from the kernel than it has, or little more. It reads its
+    configuration meanwhile, so that it asks for some."""
+
+    weight = 2
+
+    def pick(self):
+        self.draw(*self.world.daemons.values())
+        self.length = self.random.choice([0.5, 1.5, 3.0])
+        self.room = self.random.choice([0, 0, 64, 512]) << 10
+        self.name = f"memory of {self.victim} may grow by {self.room >> 10} KiB for {self.length} s"
+        self.known = None
+        self.signs = [rf"{self.victim}: .*NOTICE reload: configuration read again"]
+
+    def limit(self, size):
+        resource.prlimit(self.process.pid, resource.RLIMIT_DATA, (size, resource.RLIM_INFINITY))
+
+    def begin(self):
+        super().begin()
+        self.limit(self.process.kernel_bytes("VmData") + self.room)
+        self.process.signal(signal.SIGHUP)
+
+    def end(self):
+        assert self.process.alive(), f"{self.victim} ended without memory, code {self.process.code()}"
+        self.limit(resource.RLIM_INFINITY)
+        self.process.signal(signal.SIGHUP)
+        self.process.signal(signal.SIGUSR1)
+
+
+KINDS = [Kill, Restart, Freeze, Link, Packets, Wire, Disk, Wall, Memory]
 
 
 def choose(world, random, kinds):
@@ -303,3 +333,9 @@ def no_wall(folder):
         return None
     return "this build has no hooks for tests: the wall clock is left alone"
 
+
+def no_memory(folder):
+    """Why Memory cannot be with these programs, or None."""
+    if not has(folder, b"__asan_init"):
+        return None
+    return "a sanitizer ends a process when its own memory is refused: memory is left alone"
