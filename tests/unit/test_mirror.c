@@ -2,6 +2,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "core_pair.h"
 
+#include "rates/rates.h"
+
 /* The first pair has the p2ps core, too; both sources are on one network. */
 struct mirror {
     struct pair pair[2];
@@ -248,6 +250,37 @@ static void messages_that_are_not_equal_end_in_an_image(void **state)
     assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
     assert_int_equal(refused(m, SRCDIST_UNALIGNED_OTHER), 1);
     end(m);
+}
+
+static void use_filter(struct pair *pair, const char *text)
+{
+    struct rates *rates;
+
+    assert_int_equal(rates_create(text, strlen(text), NULL, NULL, NULL, &rates), MD_OK);
+    assert_int_equal(srcdist_core_rates_set(pair->source, pair->now_ns, rates), MD_OK);
+}
+
+/* One leaves a field out, or merges, and the other does not: no message is equal. */
+static void mirrors_that_filter_or_merge_differently_end_in_an_image(void **state)
+{
+    static const char *const filters[] = { "drop * * * 22\n", "interval * * * 100\n" };
+
+    (void)state;
+    for (int i = 0; i < 2; i++) {
+        struct mirror *m = start_numbered();
+        struct pair_client *c = with_item(m);
+        use_filter(m->second, filters[i]);
+        ticks(m, 3);
+        pass(m, PAIR_SEC);
+        assert_string_equal(pair_heard(c, 5), "IUUU");
+        dies(m, m->first);
+        pass(m, 3 * PAIR_SEC);
+        assert_string_equal(pair_heard(c, 5), "IUUU!i");
+        assert_int_equal(pair_stream(c, 5)->data_state, RWF_DATA_OK);
+        assert_int_equal(refused(m, SRCDIST_UNALIGNED_OTHER), 1);
+        assert_int_equal(srcdist_core_stats(m->second->source)->resumed, 0);
+        end(m);
+    }
 }
 
 static void a_mirror_that_stays_behind_ends_in_an_image(void **state)
@@ -1041,6 +1074,7 @@ int main(void)
         cmocka_unit_test(a_mirror_that_is_behind_leaves_out_what_consumers_have),
         cmocka_unit_test(an_item_at_rest_goes_on_without_a_word),
         cmocka_unit_test(messages_that_are_not_equal_end_in_an_image),
+        cmocka_unit_test(mirrors_that_filter_or_merge_differently_end_in_an_image),
         cmocka_unit_test(a_mirror_that_stays_behind_ends_in_an_image),
         cmocka_unit_test(a_mirror_that_comes_late_goes_on_and_says_that_all_is_fine),
         cmocka_unit_test(what_is_not_kept_any_more_is_not_replayed),

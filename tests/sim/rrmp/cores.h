@@ -79,6 +79,7 @@ struct provider {
     bool is_connected;
     bool is_ending; /* its end lies in `words` */
     bool is_ready;  /* its directory is given */
+    bool was_here;  /* it has been connected before */
     bool supports_post;
     uint32_t id; /* of the core */
     uint32_t epoch;
@@ -94,7 +95,8 @@ struct provider {
     bool is_asked_again[ITEMS_MAX];
     uint64_t asked_ns[ITEMS_MAX]; /* our request is not answered; 0 none */
     int32_t asked_id[ITEMS_MAX];
-    uint16_t asked[ITEMS_MAX]; /* requests since the experiment began */
+    uint16_t asked[ITEMS_MAX];         /* requests since the experiment began */
+    uint32_t numbered_from[ITEMS_MAX]; /* the counter when its numbers began */
     struct {
         int32_t id;
         uint64_t at_ns;
@@ -235,6 +237,8 @@ struct outside {
         uint32_t node;
         uint32_t sink;
         uint64_t single_ns;
+        uint64_t resumed; /* items, before it began */
+        bool has_begun_again;
     } test; /* the experiment */
 };
 

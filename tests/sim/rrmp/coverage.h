@@ -12,6 +12,7 @@
 #define IN_RATES     8u  /* must occur with --rates */
 #define IN_FOLLOWERS 16u /* must occur with --followers */
 #define IN_WISHES    32u /* must occur with --wishes */
+#define IN_MIRRORS   64u /* must occur in the scenario mirrors, and nothing else must there */
 
 /* ROW(name, where, group, text) */
 #define COVERAGE(ROW)                                                                              \
@@ -134,11 +135,29 @@
     ROW(experiments[4], IN_CORES, "experiment", "one daemon killed")                               \
     ROW(experiments[5], IN_CORES, "experiment", "one p2ps hangs or dies")                          \
     ROW(experiments[6], IN_CORES, "experiment", "one consumer stops or dies")                      \
-    ROW(experiments[7], IN_CORES, "experiment", "one p2ps asks for thousands")
+    ROW(experiments[7], IN_CORES, "experiment", "one p2ps asks for thousands")                     \
+    ROW(mirror_faults[0], IN_MIRRORS, "mirror", "src_dist killed")                                 \
+    ROW(mirror_faults[1], IN_MIRRORS, "mirror", "its daemon killed")                               \
+    ROW(mirror_faults[2], IN_MIRRORS, "mirror", "its provider lost")                               \
+    ROW(mirror_faults[3], IN_MIRRORS, "mirror", "parted from one p2ps, both active")               \
+    ROW(mirror_resumed, IN_MIRRORS, "mirror", "item that went on at the other")                    \
+    ROW(mirror_moved, IN_MIRRORS, "mirror", "item moved back")                                     \
+    ROW(mirror_told, IN_MIRRORS, "mirror", "suspect told, as numbers are not equal")               \
+    ROW(numbers[0], IN_MIRRORS, "numbers", "each the next")                                        \
+    ROW(numbers[1], IN_MIRRORS, "numbers", "wrap")                                                 \
+    ROW(numbers[2], IN_MIRRORS, "numbers", "holes")                                                \
+    ROW(numbers[3], IN_MIRRORS, "numbers", "several messages with one")                            \
+    ROW(numbers[4], IN_MIRRORS, "numbers", "most messages without")                                \
+    ROW(numbers[5], IN_MIRRORS, "numbers", "src_dist merges and leaves out")                       \
+    ROW(numbers[6], IN_MIRRORS, "numbers", "back to 1 without an image")                           \
+    ROW(numbers[7], IN_MIRRORS, "numbers", "from 1 at a provider that came again")                 \
+    ROW(numbers[8], IN_MIRRORS, "numbers", "others at one provider")                               \
+    ROW(numbers[9], IN_MIRRORS, "numbers", "equal, the messages not")
 
 struct coverage {
     uint64_t kills, hangs, node_kills, partitions, laps, losses, lost, ring_full, hostile;
     uint64_t mutated;
+    uint64_t mirror_faults[4], mirror_resumed, mirror_moved, mirror_told, numbers[10];
     uint64_t provider_losses, silences, jams, login_refusals, refusals_for_now, service_downs;
     uint64_t item_ends, group_states, group_moves, permission_changes, consumer_stops,
         updates_withheld, merged, merged_slow, runs_behind_filtered, images_compared;

@@ -8,8 +8,24 @@
 #define FAULT_AT   (3 * SEC)
 #define LATENCY    (10 * MS) /* from the world to a consumer, when nobody is in the way */
 #define MIRROR_AT  (5 * SEC) /* all is kept ready by then */
+#define AGAIN_AT   (3 * SEC) /* a provider is lost, which numbers from 1 when it comes again */
+#define PARTED     UINT64_C(0x706172746564)
 #define SINGLE_NS  (50 * MS)
 #define CROWD_STEP 3000u
+
+/* Of numbers of its own: the other faults of a seed stay what they are. */
+static void mirror_draw(struct world *world)
+{
+    struct md_prng random = md_prng_init(world->options.seed ^ PARTED);
+
+    numbers_draw(world);
+    if (world->plan.core.numbers.kind == NUMBERS_RESTART) {
+        world->plan.core.rebalances = false; /* a move back could not go unseen */
+        world->plan.busy_ns += 3 * SEC;
+    } else {
+        world->plan.core.is_parted = md_prng_below(&random, 5) == 0;
+    }
+}
 
 /* Each process on a node of its own, no fault but the one. */
 void experiment_plan(struct world *world)
@@ -39,6 +55,7 @@ void experiment_plan(struct world *world)
         plan->item_count = 20;
         plan->updates_per_s = world_between(world, 200, 600);
         plan->busy_ns = 10 * SEC;
+        mirror_draw(world);
     }
     if (kind == EXPERIMENT_CROWD && plan->core.crowd == 0)
         plan->core.crowd = CROWD_STEP;
@@ -74,6 +91,24 @@ static void watch_bystanders(struct world *world, uint32_t sink, const struct co
 }
 
 /* ---- the faults ---- */
+
+struct switched {
+    uint64_t resumed, moved; /* items, of all p2ps */
+};
+
+static struct switched switched_of(const struct world *world)
+{
+    struct switched all = { 0 };
+
+    for (uint32_t p = 0; p < world->proc_count; p++) {
+        const struct proc *proc = &world->procs[p];
+        if (proc->is_source || !proc->is_alive)
+            continue;
+        all.resumed += rrmp_sink_stats(proc->sink)->resumed;
+        all.moved += rrmp_sink_stats(proc->sink)->moved;
+    }
+    return all;
+}
 
 static uint32_t any_sink(struct world *world)
 {
@@ -134,13 +169,35 @@ static void crowd_comes(struct world *world, uint32_t sink)
     outside->test.sink = single->number;
 }
 
-/* A source ends, or its daemon, or its connection to its provider. */
-static void mirror_fails(struct world *world)
+static void providers_of_lose(struct world *world, uint32_t number)
+{
+    for (uint32_t i = 0; i < world->outside->provider_count; i++) {
+        if (world->outside->providers[i].proc == number)
+            provider_lose(world, &world->outside->providers[i], 1 * SEC);
+    }
+}
+
+/* The source that keeps what it said numbers from 1: no longer as the other one does. */
+static void numbers_begin_again(struct world *world)
+{
+    if (world->outside->test.has_begun_again)
+        return;
+    world->outside->test.has_begun_again = true;
+    providers_of_lose(world, world->options.seed / 2 % 2);
+}
+
+/* A source ends, or its daemon, or its connection to its provider, or its way to one p2ps. */
+static void mirror_fails(struct world *world, uint32_t sink)
 {
     uint32_t number = md_prng_below(&world->random, 2);
-    struct proc *proc = &world->procs[number];
+    uint32_t fault = md_prng_below(&world->random, 3);
 
-    switch (md_prng_below(&world->random, 3)) {
+    if (world->plan.core.numbers.kind == NUMBERS_RESTART)
+        number = 1 - world->options.seed / 2 % 2;
+    struct proc *proc = &world->procs[number];
+    fault = world->plan.core.is_parted ? 3 : fault;
+    world->coverage->mirror_faults[fault]++;
+    switch (fault) {
     case 0:
         kill_and_restart(world, proc);
         break;
@@ -149,12 +206,16 @@ static void mirror_fails(struct world *world)
         world_schedule(world, world->now_ns + 10 * MS + md_prng_below(&world->random, 2000000000),
                        EVENT_NODE_UP, proc->node, 0);
         break;
-    default:
-        for (uint32_t i = 0; i < world->outside->provider_count; i++) {
-            if (world->outside->providers[i].proc == number)
-                provider_lose(world, &world->outside->providers[i], 1 * SEC);
-        }
+    case 2:
+        providers_of_lose(world, number);
         break;
+    default: {
+        uint64_t until_ns = world->now_ns + 4 * SEC + md_prng_below(&world->random, 1000000000);
+        uint32_t node = world->procs[sink].node;
+        network_cut(world, proc->node, node, until_ns);
+        network_cut(world, node, proc->node, until_ns);
+        break;
+    }
     }
 }
 
@@ -207,7 +268,8 @@ static void begin(struct world *world)
         crowd_comes(world, sink);
         break;
     case EXPERIMENT_MIRROR:
-        mirror_fails(world);
+        outside->test.resumed = switched_of(world).resumed;
+        mirror_fails(world, sink);
         break;
     case EXPERIMENT_NONE:
         break;
@@ -235,7 +297,13 @@ void experiment_step(struct world *world)
     if (!outside->test.is_on)
         settle_in(world);
     bool is_mirror = world->plan.core.experiment == EXPERIMENT_MIRROR;
-    if (!outside->test.is_on && world->now_ns >= (is_mirror ? MIRROR_AT : FAULT_AT))
+    uint64_t at = is_mirror ? MIRROR_AT : FAULT_AT;
+    if (world->plan.core.numbers.kind == NUMBERS_RESTART) {
+        at += 3 * SEC;
+        if (world->now_ns >= AGAIN_AT)
+            numbers_begin_again(world);
+    }
+    if (!outside->test.is_on && world->now_ns >= at)
         begin(world);
     single_step(world);
 }
@@ -249,7 +317,10 @@ void experiment_told(struct consumer *c, struct stream *s)
     if (!outside->test.is_on || !is_item(c->world, s->item))
         return;
     outside->test.was_told[c->proc][s->item] = true;
-    if (c->world->plan.core.experiment == EXPERIMENT_MIRROR)
+    bool is_mirror = c->world->plan.core.experiment == EXPERIMENT_MIRROR;
+    bool is_equal = numbers_are_equal(c->world, s->item);
+    c->world->coverage->mirror_told += is_mirror && !is_equal;
+    if (is_mirror && is_equal)
         world_fail(c->world, "R20", "consumer %u item %u: told suspect, though its mirror goes on",
                    c->number, s->item);
     if (c->is_bystander)
@@ -260,7 +331,8 @@ void experiment_told(struct consumer *c, struct stream *s)
 /* R20: updates are judged by R2, which lets nobody miss one, nor get one twice. */
 void experiment_news(struct consumer *c, struct stream *s)
 {
-    if (c->world->plan.core.experiment == EXPERIMENT_MIRROR && c->world->outside->test.is_on)
+    if (c->world->plan.core.experiment == EXPERIMENT_MIRROR && c->world->outside->test.is_on &&
+        numbers_are_equal(c->world, s->item))
         world_fail(c->world, "R20", "consumer %u item %u: got an image, though its mirror goes on",
                    c->number, s->item);
 }
@@ -326,24 +398,25 @@ static void check_requests(struct world *world)
     }
 }
 
-/* Items that went to the mirror go back when the source has come again. */
+/* Items that went to the mirror go back when the source has come again. Where providers do not
+ * number alike no item goes on; where numbers go back or updates are merged some do. */
 static void check_moves(struct world *world)
 {
-    uint64_t resumed = 0;
-    uint64_t moved = 0;
+    struct switched now = switched_of(world);
+    enum numbers_kind kind = world->plan.core.numbers.kind;
 
-    for (uint32_t p = 0; p < world->proc_count; p++) {
-        const struct proc *proc = &world->procs[p];
-        if (proc->is_source || !proc->is_alive)
-            continue;
-        resumed += rrmp_sink_stats(proc->sink)->resumed;
-        moved += rrmp_sink_stats(proc->sink)->moved;
-    }
     world_trace(world, "%llu items went on at the mirror, %llu were moved",
-                (unsigned long long)resumed, (unsigned long long)moved);
-    if (world->plan.core.rebalances ? resumed != 2 * moved : moved > 0)
+                (unsigned long long)now.resumed, (unsigned long long)now.moved);
+    world->coverage->mirror_resumed += now.resumed;
+    world->coverage->mirror_moved += now.moved;
+    if (numbers_are_unequal(world) && now.resumed != world->outside->test.resumed)
+        world_fail(world, "R20", "%llu items went on at a mirror that says something else",
+                   (unsigned long long)(now.resumed - world->outside->test.resumed));
+    if (kind >= NUMBERS_MERGED)
+        return;
+    if (world->plan.core.rebalances ? now.resumed != 2 * now.moved : now.moved > 0)
         world_fail(world, "R20", "%llu items went on at the mirror, %llu were moved back",
-                   (unsigned long long)(resumed - moved), (unsigned long long)moved);
+                   (unsigned long long)(now.resumed - now.moved), (unsigned long long)now.moved);
 }
 
 /* The thousands are nobody's streams: who asked for them leaves with them. */

@@ -130,7 +130,7 @@ static struct content content_of(const struct provider *p, uint32_t item, uint32
     return (struct content){
         .item = item,
         .counter = counter,
-        .maker = world->plan.core.is_mirrored ? 0 : world->procs[p->proc].serial,
+        .maker = world->plan.core.is_mirrored ? numbers_maker(p) : world->procs[p->proc].serial,
         .permission = is_item(world, item) ? world->items[item].permission : 0,
     };
 }
@@ -179,7 +179,7 @@ static void image_say(struct provider *p, const struct image *image)
                        (is_last ? RWF_REFRESH_COMPLETE : 0) |
                        (world->plan.core.is_mirrored ? RWF_REFRESH_HAS_SEQ_NUM : 0) |
                        (image->is_private ? RWF_REFRESH_PRIVATE_STREAM : 0)),
-        .seq_num = image->counter,
+        .seq_num = numbers_of(p, image->item, image->counter),
         .qos = { .timeliness = RWF_TIMELINESS_REALTIME, .rate = RWF_RATE_TICK_BY_TICK },
         .group_id = rwf_bytes(group, 2),
         .state = { .stream_state = image->is_snapshot ? RWF_STREAM_NON_STREAMING : RWF_STREAM_OPEN,
@@ -295,8 +295,8 @@ static void update_say(struct provider *p, int32_t id, uint32_t item, uint32_t c
         .domain = RWF_DOMAIN_MARKET_PRICE,
         .stream_id = id,
         .update_type = lines_type(p->world, item, counter),
-        .flags = p->world->plan.core.is_mirrored ? RWF_UPDATE_HAS_SEQ_NUM : 0,
-        .seq_num = counter,
+        .flags = numbers_has_update(p->world, counter) ? RWF_UPDATE_HAS_SEQ_NUM : 0,
+        .seq_num = numbers_of(p, item, counter),
         .container = RWF_TYPE_FIELD_LIST,
     };
 
@@ -867,6 +867,9 @@ void provider_connect(struct world *world, uint32_t number, uint32_t epoch)
         return;
     }
     p->is_connected = true;
+    for (uint32_t i = 0; i < world->plan.item_count && p->was_here; i++)
+        p->numbered_from[i] = world->items[i].counter - 1;
+    p->was_here = true;
     for (uint32_t i = 0; i < SERVICES_MAX; i++)
         p->service_up[i] = true;
     p->jammed_until_ns = p->refuses_until_ns = 0;

@@ -545,6 +545,8 @@ static int coverage_print(const struct coverage *coverage, const struct options 
     unsigned where = options->is_engine_only ? IN_ENGINES : IN_CORES;
     int zeros = 0;
 
+    if (options->scenario && strcmp(options->scenario, "mirrors") == 0)
+        where = IN_MIRRORS;
     where |= options->has_lines ? IN_FILTERS : 0;
     where |= options->has_paces ? IN_RATES : 0;
     where |= options->has_followers ? IN_FOLLOWERS : 0;

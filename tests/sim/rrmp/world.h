@@ -10,6 +10,7 @@
 #include "base/prng.h"
 #include "coverage.h"
 #include "lines.h"
+#include "numbers.h"
 #include "rrmp/key.h"
 #include "rrmp/sink.h"
 #include "rrmp/source.h"
@@ -89,6 +90,8 @@ struct core_plan {
     bool has_silent_privates; /* providers say nothing on private streams but their image */
     bool is_mirrored; /* all sources stand in for each other, and all providers number alike */
     bool rebalances;  /* items move back to a source that comes again */
+    bool is_parted;   /* one p2ps and one source do not hear each other for a while */
+    struct numbers numbers;
     /* expected over the run */
     uint32_t silences;
     uint32_t jams;
