@@ -283,7 +283,9 @@ check(not row["reached"] and not row["due_reached"] and row["verdict"] == "misse
 # With CPUs and a priority of its own its limits are narrower, and the tail has one, too.
 row = latency_row({}, physics=(3.6, 0.5, 2.5))
 check(row["verdict"] == "must" and row["p999_ratio"] == row["due_ratio"] == 2, f"the ordinary policy: {row}")
+check(row["must_ratio"] == 1.5 and row["must_p999_ratio"] is None, f"the ordinary policy: {row}")
 row = latency_row({}, physics=(3.6, 0.5, 2.5), fifo=50)
+check(row["must_ratio"] == row["must_p999_ratio"] == 1.3, f"reserved: {row}")
 check(row["verdict"] == "misses ratio, ratio of p99.9", f"reserved: {row}")
 
 # A run whose consumer ended before the stop has no time of emptying, and does not hold.

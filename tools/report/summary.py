@@ -48,8 +48,11 @@ def latency(found, limits):
         yield figure(f"99.9 % at {rate}", row["p999_us"], "us", limits.MUST_P999_US,
                      limits.GOAL_P999_US, steal_pct=steal)
         if row["ratio"]:
-            yield figure(f"to the bare physics at {rate}", row["ratio"], "x", limits.MUST_RATIO,
+            yield figure(f"to the bare physics at {rate}", row["ratio"], "x", row["must_ratio"],
                          limits.GOAL_RATIO, steal_pct=steal)
+        if row["p999_ratio"]:
+            yield figure(f"99.9 % at {rate}, to that of the bare physics", row["p999_ratio"], "x",
+                         row["must_p999_ratio"], steal_pct=steal)
     for row in found.get("websocket") or []:
         yield figure(f"JSON over WebSocket, mean at {row['rate']:,}/s", row["mean_us"], "us",
                      wrong="" if row["reached"] else "rate")
@@ -98,12 +101,16 @@ def rrcp(found, _):
             yield figure(f"{row['name']}: p99 of the other one", row["p99_us_ratio"][0], "x", 1.05)
 
 
-def peers(found, _):
+def peers(found, limits):
     for row in found["results"]:
         word, _, missed = row["verdict"].partition(" ")
         wrong = missed if word == "misses" else ""
-        yield figure(f"{row['case']}, through the chain : direct", row["factor"], "x", wrong=wrong,
-                     steal_pct=row.get("steal_pct"))
+        must = limits.MUST_IMAGES.get(row["items"]) if row["kind"] == "images" else None
+        yield figure(f"{row['case']}, through the chain : direct", row["factor"], "x", must,
+                     wrong=wrong, steal_pct=row.get("steal_pct"))
+        if row["kind"] in limits.MUST and row["rate"] == 100000 and row["to_pipe6"]:
+            yield figure(f"{row['case']}, what the chain adds : bare physics", row["to_pipe6"], "x",
+                         *limits.MUST[row["kind"]], steal_pct=row.get("steal_pct"))
 
 
 def websocket(found, limits):
