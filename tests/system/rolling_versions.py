@@ -2,7 +2,8 @@
 """rolling_versions.py - every daemon is restarted in turn with another version, there and back.
 
 RMDS_OLD_BIN names a folder with p2ps, src_dist, rrcpd and rmdscnf of an older version, as
-old_build.sh makes it; without one the test is skipped. All daemons run the old version first, then
+old_build.sh makes it; where it is not set, they are built of the commit before this one, and
+without the history of git the test is skipped. All daemons run the old version first, then
 one after the other gets the new one, and then one after the other the old one again, under a
 consumer with a list of two p2ps. All run on one network with a key. Twice: with two providers, and
 with two src_dist that mirror one numbered provider (mirrorSequence).
@@ -160,11 +161,26 @@ def turn(is_mirrored):
                 child.wait()
 
 
-def main():
-    if not all(os.access(os.path.join(OLD, name), os.X_OK) for name in NEEDED):
-        print(f"SKIP: RMDS_OLD_BIN names no folder with {', '.join(NEEDED)} of an older version; "
-              f"tests/system/old_build.sh COMMIT FOLDER makes one")
+def with_the_commit_before():
+    """This test again, with those programs."""
+    asked = subprocess.run(["git", "-C", conf_examples.ROOT, "rev-parse", "--short", "HEAD~1"],
+                           capture_output=True, text=True, check=False)
+    if asked.returncode:
+        print("SKIP: RMDS_OLD_BIN is not set, and git has no commit before this one")
         return 77
+    with tempfile.TemporaryDirectory() as folder:
+        build = os.path.join(conf_examples.ROOT, "tests", "system", "old_build.sh")
+        subprocess.run([build, asked.stdout.strip(), folder], check=True)
+        return subprocess.run([sys.executable, *sys.argv], check=False,
+                              env={**os.environ, "RMDS_OLD_BIN": folder}).returncode
+
+
+def main():
+    if not OLD:
+        return with_the_commit_before()
+    if not all(os.access(os.path.join(OLD, name), os.X_OK) for name in NEEDED):
+        print(f"{OLD} of RMDS_OLD_BIN has not all of {', '.join(NEEDED)}")
+        return 1
     conf_examples.enter_namespace()
     print(f"{version(OLD)} and {version(NEW)}", flush=True)
     for is_mirrored in (False, True):
