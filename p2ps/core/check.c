@@ -196,15 +196,17 @@ static const char *check_client(const struct p2ps_core *core, uint32_t client, s
 
 static const char *check_clients(const struct p2ps_core *core, struct tally *tally)
 {
-    uint32_t touched = 0;
+    uint32_t touched = 0, used = 0;
 
     for (uint32_t i = 0; i < core->client_room; i++) {
         touched += core->clients[i].is_touched; /* also of a slot that was given back */
+        used += core->clients[i].is_used;
         if (core->clients[i].is_used)
             MD_REQUIRE_ALL(check_client(core, i, tally));
     }
     /* As many as there are, and all different: else one that is touched would be missing. */
     MD_REQUIRE(core->touched_count == touched);
+    MD_REQUIRE(core->clients_used == used);
     MD_REQUIRE(core->late_count <= core->touched_count);
     for (uint32_t i = 0; i < core->touched_count; i++) {
         MD_REQUIRE(core->touched[i] < core->client_room);

@@ -20,17 +20,17 @@ struct p2ps_client *p2ps_client_at(struct p2ps_core *core, uint32_t client)
 }
 
 /* The slots that are taken in turn: no slot is used again soon, and the memory of no more is
- * touched than so many consumers need. */
+ * touched than so many consumers need, with those that hung up and are still being let go. */
 static uint32_t turn_of_slots(const struct p2ps_core *core)
 {
     uint32_t turn = TURN_MIN;
 
-    while (turn / 4 <= core->stats.mounts_now && turn < core->client_room)
+    while (turn / 4 <= core->clients_used && turn < core->client_room)
         turn *= 2;
     return turn < core->client_room ? turn : core->client_room;
 }
 
-/* Three of four are free, unless many that hung up are still being let go. */
+/* Three of four slots of the turn are free, unless it is all there are: the search is short. */
 static uint32_t free_slot(struct p2ps_core *core)
 {
     uint32_t turn = turn_of_slots(core);
@@ -41,10 +41,6 @@ static uint32_t free_slot(struct p2ps_core *core)
         uint32_t slot = core->client_next < turn ? core->client_next : 0;
 
         core->client_next = slot + 1;
-        if (!core->clients[slot].is_used)
-            return slot;
-    }
-    for (uint32_t slot = turn; slot < core->client_room; slot++) {
         if (!core->clients[slot].is_used)
             return slot;
     }
@@ -83,6 +79,7 @@ int p2ps_client_add(struct p2ps_core *core, uint64_t now_ns, const struct p2ps_f
     }
     p2ps_idmap_init(&c->streams, &core->stats.watch_bytes_now, core->idmap_key);
     p2ps_backlog_reset(core, slot);
+    core->clients_used++;
     core->stats.mounts_now++;
     core->stats.mounts_total++;
     *client = slot;

@@ -101,6 +101,7 @@ static void drop_done(struct p2ps_core *core)
     if (c->is_gone) {
         p2ps_backlog_reset(core, (uint32_t)(c - core->clients));
         c->is_used = false;
+        core->clients_used--;
     }
 }
 

@@ -330,6 +330,7 @@ struct p2ps_core {
     struct p2ps_client *clients;
     uint32_t client_room; /* more than may be connected: some are being let go */
     uint32_t client_next; /* where to look for a free slot first */
+    uint32_t clients_used;
     uint32_t client_serial;
     struct p2ps_item *items;
     uint32_t item_room;
