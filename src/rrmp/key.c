@@ -3,7 +3,7 @@
 #include "rrmp/key.h"
 
 #define XXH_INLINE_ALL
-/* Else each word of a hash of the data path is a call of memcpy. */
+/* Without this each word of a hash of the data path is a call of memcpy. */
 #define XXH_FORCE_MEMORY_ACCESS 1
 #include <xxhash.h>
 

@@ -63,7 +63,7 @@ int main(int argc, char **argv) {
         int in = accept(ls[0], 0, 0), big = 1 << 20; setsockopt(in, SOL_SOCKET, SO_RCVBUFFORCE, &big, 4);
         char *b = malloc(flush + 256); uint32_t keep = 0; uint64_t writes = 0; ring_t ring = {0}; if (way != 's') ring_open(&ring, 1024);
         if (way == 'f') { struct iovec v[n]; for (int k = 0; k < n; k++) v[k] = (struct iovec){mode == 's' ? b : c[k].b, mode == 's' ? flush + 256 : CAP}; if (syscall(SYS_io_uring_register, ring.fd, IORING_REGISTER_BUFFERS, v, n)) die("register"); }
- struct epoll_event ev[256];
+        struct epoll_event ev[256];
         while (!S->stop) {
             /* backpressure: take new input only when every client's queue is below the flush size */
             ssize_t g = recv(in, b + keep, flush - keep, 0);

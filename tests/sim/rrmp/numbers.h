@@ -34,7 +34,7 @@ void numbers_draw(struct world *world);
 /* Of the message that brings an item to `counter`. */
 uint32_t numbers_of(const struct provider *p, uint32_t item, uint32_t counter);
 bool numbers_has_update(const struct world *world, uint32_t counter);
-/* What a provider puts into each message; where they differ, so do the messages. */
+/* A provider puts this into each message; where two differ, so do their messages. */
 uint32_t numbers_maker(const struct provider *p);
 /* Providers tell the same with the same numbers, so no switch of that item may be noticed. */
 bool numbers_are_equal(const struct world *world, uint32_t item);
