@@ -18,6 +18,7 @@ import host  # noqa: E402
 import plot  # noqa: E402
 import report  # noqa: E402
 import rounds  # noqa: E402
+import watch  # noqa: E402
 import where  # noqa: E402
 
 ROWS = [
@@ -389,5 +390,28 @@ def steps_add_up(draws):
         check(way[-1][0] == 21 and way[0][0] == 0, f"the way has lost an end: {marks}")
 
 
+class NoSteal:
+    """A host that took nothing."""
+
+    def between(self, *_):
+        return 0
+
+
+def a_late_cpu_is_told():
+    """A watch that was woken late on the CPU of a step has that time; one on the other CPU has
+    none, and the kinds make the whole still."""
+    trace, ms = Still(), 1000000
+    way = [(0, 0, 0, 0, trace, 1), (9, ms, 0, 0, trace, 2), (10, 6 * ms, 6 * ms, 0, trace, 3)]
+    pieces = [(this, where.split(before, this)) for before, this in zip(way, way[1:])]
+    late = watch.Watch(0)
+    late.late = {0: [(0, ms // 2)], 1: [(ms // 2, 2 * ms), (3 * ms, 5 * ms), (9 * ms, 10 * ms)]}
+    for cpus, wanted in (("000111", 3500), ("000000", 500), (None, 0)):
+        found = where.excursion(way, pieces, 6000, NoSteal(), late, cpus)
+        check(abs(found["late CPU"] - wanted) < 1, f"on {cpus} late by {found}")
+        check(abs(sum(found[kind] for kind in where.KINDS) - 6000) < 1, f"the kinds: {found}")
+    check(where.excursion(way, pieces, 6000, NoSteal())["asleep"] == 5000, "a watch in none")
+
+
 steps_add_up(2000)
+a_late_cpu_is_told()
 print("all good")

@@ -34,13 +34,18 @@ WAY = [(19, "publisher", "made"), (20, "publisher", "19: its write to src_dist i
        (16, "p2ps", "16: the writes to clients are done"), (21, "consumer", "found the message")]
 # what is between this step and the one before is a system call above all
 CALLS = {20, 2, 9, 10, 16, 17, 18}
-KINDS = ("queue", "asleep", "CPU wait", "system calls", "work", "host")
+KINDS = ("queue", "asleep", "CPU wait", "system calls", "work", "host", "late CPU")
+TAKEN = 2  # so many kinds at the end are taken out of the others, for an excursion only
 MEANING = {"queue": "the thread was busy with what came earlier",
            "asleep": "the thread slept: wake-up, or it was not rung yet",
            "CPU wait": "it could run and had no CPU (/proc/PID/schedstat)",
            "system calls": "steps that end with one",
            "work": "our own instructions, and what waits for the rest of a batch",
-           "host": "time the host gave to others (steal)"}
+           "host": "time the host gave to others (steal)",
+           "late CPU": "a watch of a higher priority, asleep on the same CPU, was woken late, too "
+                       "(watch.py): the host had halted or taken the CPU, or the kernel let nobody in"}
+# whose CPU it is, in the order of --cpus
+ORDER = ("publisher", "src_dist", "rrcpd, sending", "rrcpd, receiving", "p2ps", "consumer")
 
 
 class Trace:
@@ -195,9 +200,10 @@ def labels():
     return {step: (who, what) for step, who, what in WAY}
 
 
-def analyse(folder, more, since_ns, steal):
+def analyse(folder, more, since_ns, steal, watch=None, cpus=None):
     """What the files say: {rows, kinds, excursions, followed}; None: no tick was followed to its
-    end."""
+    end. With a `watch` of the CPUs an excursion knows when they were late; `cpus` are those of the
+    six processes, where they have one each."""
     paths = glob.glob(os.path.join(folder, "*/trace")) + [path for path in more
                                                           if os.path.exists(path)]
     traces = [Trace(path, since_ns) for path in sorted(paths)]
@@ -212,7 +218,7 @@ def analyse(folder, more, since_ns, steal):
         for this, parts in pieces:
             hops.setdefault(this[0], []).append(parts)
         if total > EXCURSION_US:
-            excursions.append(excursion(way, pieces, total, steal))
+            excursions.append(excursion(way, pieces, total, steal, watch, cpus))
     names, rows = labels(), []
     for step, who, what in WAY:
         if step not in hops:
@@ -233,20 +239,38 @@ def analyse(folder, more, since_ns, steal):
             "overrun": [trace.process for trace in traces if trace.overrun]}
 
 
-def excursion(way, pieces, total, steal):
-    """One tick above a millisecond: its kinds, with the host's part taken out of what looked like
-    running, and its worst hop."""
-    kinds = {kind: sum(parts[kind] for _, parts in pieces) for kind in KINDS}
+def late_cpu(before, this, parts, watch, cpus):
+    """Takes out of one step's time, in us, what its CPU was late, and returns it. Only time without
+    the CPU can be that."""
+    who = labels()[this[0]][0]
+    own = [int(cpus[ORDER.index(who)])] if cpus and who in ORDER else None
+    late = watch.between(before[1], this[1], own) / 1000
+    taken = 0
+    for kind in ("asleep", "CPU wait", "work", "system calls", "queue"):
+        part = min(parts[kind], late - taken)
+        parts[kind] -= part
+        taken += part
+    return taken
+
+
+def excursion(way, pieces, total, steal, watch=None, cpus=None):
+    """One tick above a millisecond: its kinds, with the part of a late CPU and the host's taken out
+    of the others, and its worst hop."""
+    pieces = [(this, dict(parts)) for this, parts in pieces]
+    worst, parts = max(pieces, key=lambda piece: sum(piece[1].values()))
+    worst_us = sum(parts.values())
+    if watch:
+        for before, (this, of) in zip(way, pieces):
+            of["late CPU"] = late_cpu(before, this, of, watch, cpus)
+    kinds = {kind: sum(of[kind] for _, of in pieces) for kind in KINDS}
     taken = min(steal.between(way[0][1], way[-1][1]) / 1000, kinds["work"] + kinds["system calls"])
     for kind in ("work", "system calls"):
         share = kinds[kind] / (kinds["work"] + kinds["system calls"]) if taken else 0
         kinds[kind] -= taken * share
     kinds["host"] = taken
-    worst, parts = max(pieces, key=lambda piece: sum(piece[1].values()))
     who, what = labels()[worst[0]]
-    kind = max(parts, key=parts.get)
-    return {"at_ns": way[0][1], "us": total, "worst": f"{who}: {what}",
-            "worst_us": sum(parts.values()), "worst_kind": kind, **kinds}
+    return {"at_ns": way[0][1], "us": total, "worst": f"{who}: {what}", "worst_us": worst_us,
+            "worst_kind": max(parts, key=parts.get), **kinds}
 
 
 def say(found, sample, print_line):
@@ -256,13 +280,13 @@ def say(found, sample, print_line):
                f"{found['mean_us']:,.0f}, p99 {found['p99_us']:,.0f}, max {found['max_us']:,.0f} "
                f"us; mean us by step:")
     print_line(f"  {'until':<58}{'p50':>8}{'p99':>8}{'max':>8}{'mean':>8}  " +
-               "".join(f"{kind:>13}" for kind in KINDS[:-1]))
+               "".join(f"{kind:>13}" for kind in KINDS[:-TAKEN]))
     for row in found["rows"]:
         print_line(
             f"  {row['step']:<58}{row['p50_us']:>8,.0f}{row['p99_us']:>8,.0f}{row['max_us']:>8,.0f}{row['mean_us']:>8,.1f}  "
-                   + "".join(f"{row[kind]:>13,.1f}" for kind in KINDS[:-1]))
+                   + "".join(f"{row[kind]:>13,.1f}" for kind in KINDS[:-TAKEN]))
     print_line(f"  {'all':<82}{found['mean_us']:>8,.1f}  " +
-               "".join(f"{found['kinds'][kind]:>13,.1f}" for kind in KINDS[:-1]))
+               "".join(f"{found['kinds'][kind]:>13,.1f}" for kind in KINDS[:-TAKEN]))
     say_excursions(found, print_line)
     for process in found["overrun"]:
         print_line(f"  the trace of {process} was overwritten before it was read: follow fewer "
@@ -294,7 +318,7 @@ def say_excursions(found, print_line):
 def write(folder, found, machine, sample, json_file, print_line):
     """The report: where.html, .csv, .json; 1 if no tick was followed."""
     rows = [{"rate": rate, **row} for rate, one in found.items() if one for row in one["rows"]]
-    columns = ["rate", "step", "ticks", "p50_us", "p99_us", "max_us", "mean_us", *KINDS[:-1]]
+    columns = ["rate", "step", "ticks", "p50_us", "p99_us", "max_us", "mean_us", *KINDS[:-TAKEN]]
     tables = [("Mean microseconds by step, and what they were spent on", rows, columns)]
     above = [{"rate": rate, "ms": excursion_row["us"] / 1000, "worst": excursion_row["worst"],
               "worst_ms": excursion_row["worst_us"] / 1000,
