@@ -57,7 +57,8 @@ struct net_packet_counters {
     uint64_t send_too_big;   /* EMSGSIZE: the packet is over the path MTU */
     uint64_t send_errors;    /* any other refusal; that packet is lost */
     uint64_t send_errno;     /* the last of those: errno */
-    uint64_t receive_drops;  /* dropped by the kernel because our receive buffer was full */
+    uint64_t receive_drops;  /* dropped by the kernel because our receive buffer was full; a run
+                              * that segmentation offload kept together counts once */
     uint64_t receive_errors; /* reported by receive calls */
     uint64_t truncated;      /* datagrams longer than any packet, or cut: dropped */
     uint64_t foreign;        /* to another group on our port: dropped */

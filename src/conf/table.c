@@ -694,7 +694,8 @@ const struct md_conf_row md_conf_rows[] = {
     { "maxDataRate", RRCP, ENGINES, 0, INT("bit/s", 0, 1ll << 40, "0"),
       "Most data sent; 0 = no limit." },
     { "maxRetransRate", RRCP, ENGINES, 0, INT("bit/s", 0, 1ll << 40, "0"),
-      "Most repairs sent; 0 = 20 % of the interface's speed, of 1 Gbit/s where that is unknown." },
+      "Most repairs sent; 0 = 20 % of the interface's speed, of 1 Gbit/s where that is unknown, of "
+      "10 on the loopback." },
     { "flowControl", RRCP, ENGINES, 0, WORD("max|min", "max"),
       "max: never wait for a receiver. min: keep pace with the slowest receiver that reports." },
     { "congestionControl", RRCP, ENGINES, 0, WORD("off|aimd", "off"),

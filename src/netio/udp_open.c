@@ -5,6 +5,7 @@
 #include <ifaddrs.h>
 #include <linux/filter.h>
 #include <net/if.h>
+#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -17,6 +18,8 @@
 #include "base/err.h"
 #include "netio/diagnose.h"
 #include "udp_socket.h"
+
+#define LOOPBACK_MEGABITS 10000
 
 static int refuse(struct udp_setup *setup, int err, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
@@ -215,15 +218,23 @@ static bool is_ephemeral(uint16_t port)
     return port != 0 && port >= low && port <= high; /* 0 to 0 if it cannot be read */
 }
 
-/* Bits per second, 0 where the interface does not say. */
-static uint64_t interface_speed(const char *name)
+static long interface_number(const char *name, const char *what)
 {
     char path[64 + IF_NAMESIZE];
     char text[64];
 
-    snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
+    snprintf(path, sizeof(path), "/sys/class/net/%s/%s", name, what);
     read_line(path, text, sizeof(text));
-    long megabits = strtol(text, NULL, 10);
+    return strtol(text, NULL, 10);
+}
+
+/* Bits per second, 0 where the interface does not say. The loopback never does, and is memory. */
+static uint64_t interface_speed(const char *name)
+{
+    long megabits = interface_number(name, "speed");
+
+    if (megabits <= 0 && interface_number(name, "type") == ARPHRD_LOOPBACK)
+        megabits = LOOPBACK_MEGABITS;
     return megabits > 0 ? (uint64_t)megabits * 1000000 : 0;
 }
 

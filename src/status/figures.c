@@ -556,7 +556,8 @@ const struct status_figure status_figures[] = {
     MANY("rrcpd", "sndErrors.*", COUNTER, PLAIN, "reason", "send_errors",
         "Datagrams that the kernel did not take, by reason."),
     F("rrcpd", "rcvSockDrops", COUNTER, PLAIN,
-        "Datagrams that the kernel dropped because the receive buffer was full."),
+        "Datagrams that the kernel dropped because the receive buffer was full; equal ones that "
+        "it kept together count once."),
     F("rrcpd", "rcvErrors", COUNTER, PLAIN, "Errors reported by calls that receive."),
     MANY("rrcpd", "shim.*", COUNTER, PLAIN, "fault", NULL,
         "Packets that the loss shim for tests dropped, delayed or doubled."),

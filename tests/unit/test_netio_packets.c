@@ -451,6 +451,17 @@ static void equal_packets_leave_in_one_call(void **state)
         assert_true(network->ends[1]->counters.receive_calls <= 2 * 8);
 }
 
+/* Half of what repairs may take of an unknown interface was too little for a receiver on the same
+ * host that had been without a CPU: they were refused, and packets given up. */
+static void the_loopback_is_not_taken_for_a_slow_interface(void **state)
+{
+    struct network *network = *state;
+    struct net_packet_limits limits;
+
+    net_packet_limits(network->ends[0], &limits);
+    assert_true(limits.bits_per_s >= 10ull * 1000 * 1000 * 1000);
+}
+
 /* Each longer than the one before, so that the kernel merges none: many messages are waiting. */
 static void a_flood_to_the_group_hides_no_request(void **state)
 {
@@ -511,6 +522,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_datagram_longer_than_any_packet_is_counted_and_dropped,
                                         udp_setup, teardown),
         cmocka_unit_test_setup_teardown(equal_packets_leave_in_one_call, udp_setup, teardown),
+        cmocka_unit_test_setup_teardown(the_loopback_is_not_taken_for_a_slow_interface, udp_setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(a_flood_to_the_group_hides_no_request, udp_setup, teardown),
         cmocka_unit_test_setup_teardown(what_was_quiet_is_not_asked_once_more, udp_setup, teardown),
         cmocka_unit_test(the_shim_loses_what_its_seed_says),
