@@ -375,6 +375,17 @@ class Chain:
                 for name in ("conflated", "slowMerged", "workerBehind", "gapsSeen",
                              "mountsCutSlow")}
 
+    def backbone_losses(self):
+        """What the rrcpd have counted of packets that did not come at once, all of them together:
+        that were missing, that came again, and those given up, by why."""
+        found = {}
+        for key, value in self.values("rrcpd").items():
+            name = re.search(r"\.(rcvSockDrops|sndErrors\.noBufs|pktsLostDetected|pktsRepaired"
+                             r"|pktsLost\.\w+|nakDroppedRate|repairsBusy|submitFull)$", key)
+            if name:
+                found[name[1]] = found.get(name[1], 0) + value
+        return found
+
     def client_without_loss(self, wanted, items, seconds, *words, prefix=()):
         """The same as client(), and `troubles`."""
         before = self.counters()
