@@ -1,5 +1,4 @@
-/* recording_bench.c - what a recorded update costs in bytes and in time, and what reading one
- * costs. */
+/* recording_bench.c - what a recorded update costs in bytes and time, and reading one. */
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * usage: tools/rmds bench recording [OPTION]...

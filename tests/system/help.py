@@ -90,7 +90,9 @@ def benchmarks(tree):
     """The list has a line for each; each explains every option that it names."""
     text = tree.ask(0, "bench", "--help")
     check(text == tree.ask(0, "bench"), "bench without a name")
-    names = re.findall(r"^  ([a-z_]+) +[A-Za-z]\S* ", text.split("NAME, ")[1], re.M)
+    listed = re.findall(r"^  ([a-z_]+)(.*)", text.split("NAME, ")[1], re.M)
+    names = [name for name, said in listed if re.match(r" +[A-Za-z0-9]\S* ", said)]
+    check(len(names) == len(listed), f"a benchmark without a word of what it is: {listed}")
     check({*os.listdir(os.path.join(SOURCE, "tools/rmds.d/bench")), "base", "cache",
            "conf"} <= set(names), f"{names}")
     for name in names:
