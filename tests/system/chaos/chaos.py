@@ -10,6 +10,7 @@ import argparse
 import os
 import random
 import re
+import signal
 import statistics
 import subprocess
 import sys
@@ -26,6 +27,7 @@ GIVE_UP_S = 90.0
 JOIN_S = 10.0
 POLL_S = 0.01
 SAMPLE_S = 2.0
+SAMPLES_MIN = 50  # fewer do not tell a daemon that grows from one that has just begun
 # of a daemon's own memory, from the third fifth of a soak to its last
 GROWTH, GROWTH_BYTES, GROWTH_FILES = 1.05, 2 << 20, 4
 WORST_S = 10.0
@@ -38,6 +40,7 @@ class Run:
         self.random = random.Random(options.seed)
         self.passed, self.failures, self.times, self.number = 0, [], [], 1
         self.seen = 0
+        self.is_asked = False  # to end
         self.start = now()
         self.kinds = [k for k in faults.KINDS if not options.only
                       or k.__name__.lower() in options.only]
@@ -231,9 +234,18 @@ class Run:
 
     # ---- the soak: no faults, but consumers and items that come and go ----
 
+    def end_when_asked(self):
+        """Ctrl-C ends a soak early, with its verdict; a second one ends it without."""
+        def asked(*_):
+            self.is_asked = True
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, asked)
+
     def soak(self):
         end, told, samples = now() + 3600 * self.options.hours, now(), []
-        while now() < end and not self.world.violations() and self.all_run("the soak"):
+        self.end_when_asked()
+        while now() < end and not self.is_asked and not self.world.violations() and \
+                self.all_run("the soak"):
             time.sleep(SAMPLE_S)
             try:
                 samples.append({name: (d.memory(), d.open_files())
@@ -246,9 +258,14 @@ class Run:
             if now() >= told + 60 * self.options.every:
                 told += 60 * self.options.every
                 self.say(self.standing(samples[-1]))
+        if self.is_asked:
+            self.say("Ctrl-C: ended early")
         self.settle(now(), "the soak")
         self.report("the soak")
-        for name in self.world.daemons if samples else ():
+        if len(samples) < SAMPLES_MIN:
+            self.say("too short to say whether memory stays")
+            return
+        for name in self.world.daemons:
             self.compare_fifths(name, [s[name] for s in samples])
 
     def standing(self, sample):

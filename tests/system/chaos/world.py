@@ -77,8 +77,9 @@ class Process(Program):
         world.processes.append(self)
 
     def start(self, **more):
+        """In a session of its own: Ctrl-C is for the harness, which stops all in order."""
         self.is_stopped = False
-        return super().start(**more)
+        return super().start(**{"start_new_session": True, **more})
 
     def signal(self, number):
         self.is_stopped = (number == signal.SIGSTOP or
