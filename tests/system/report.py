@@ -289,6 +289,26 @@ row = latency_row({}, physics=(3.6, 0.5, 2.5), fifo=50)
 check(row["must_ratio"] == row["must_p999_ratio"] == 1.3, f"reserved: {row}")
 check(row["verdict"] == "misses ratio, ratio of p99.9", f"reserved: {row}")
 
+# With a watch the tail is judged by the rounds in which the CPUs were in time, if there are enough.
+def watched_row(ours, theirs):
+    bench = object.__new__(latency.Bench)
+    bench.published, bench.options = [], argparse.Namespace(fifo=50, cpus="000111")
+    sampled = {"sampled": {"mean_us": 5.0, "stddev_us": 1.0, "max_us": 9}}
+    good = {**result, **sampled, "told_lost": 0, "lost": 0}
+    rounds = [((5.0, pipe6, 5.0, pipe6_late), {**good, "late_pct": late, "latency": {
+        **figures, "mean_us": 5.0, "p999_us": us, "histogram_10us": []}}, {
+            **good, "latency": {**figures, "mean_us": 5.0}})
+              for (us, late), (pipe6, pipe6_late) in zip(ours, theirs)]
+    bench.show(row := bench.row(1000, rounds))
+    return row
+
+
+LATE, IN_TIME = (9000, 0.6), (400, 0.05)
+row = watched_row([LATE, LATE, IN_TIME, IN_TIME, IN_TIME], [(320.0, 0.0)] * 5)
+check(row["verdict"] == "must" and row["p999_ratio"] == 1.25 and row["p999_of_most_us"] == 400, f"of those in time: {row}")
+row = watched_row([LATE, LATE, LATE, IN_TIME, IN_TIME], [(320.0, 0.0)] * 5)
+check(row["verdict"] == "misses p99.9, ratio of p99.9", f"too few in time: {row}")
+
 # A run whose consumer ended before the stop has no time of emptying, and does not hold.
 bench = object.__new__(latency.Bench)
 bench.options, bench.words = argparse.Namespace(items=10, discard=1, cpus=None), []
