@@ -305,7 +305,8 @@ def watched_row(ours, theirs):
 
 LATE, IN_TIME = (9000, 0.6), (400, 0.05)
 row = watched_row([LATE, LATE, IN_TIME, IN_TIME, IN_TIME], [(320.0, 0.0)] * 5)
-check(row["verdict"] == "must" and row["p999_ratio"] == 1.25 and row["p999_of_most_us"] == 400, f"of those in time: {row}")
+check(row["verdict"] == "must" and row["p999_ratio"] == 1.25 and row["p999_of_most_us"] == 400,
+      f"of those in time: {row}")
 row = watched_row([LATE, LATE, LATE, IN_TIME, IN_TIME], [(320.0, 0.0)] * 5)
 check(row["verdict"] == "misses p99.9, ratio of p99.9", f"too few in time: {row}")
 
