@@ -396,8 +396,7 @@ static void stop(struct tc *tc)
     struct md_loop_timer *timers[] = { tc->interval_timer, tc->end_timer,  tc->measure_timer,
                                        tc->flush_timer,    tc->post_timer, tc->drain_timer,
                                        tc->wait_timer };
-    struct latency *all[] = { tc->latency,   tc->sampled,   tc->interval, tc->thirds[0],
-                              tc->thirds[1], tc->thirds[2], tc->posts };
+    struct latency *all[] = { tc->latency, tc->sampled, tc->interval, tc->posts };
 
     console_stop(tc);
     for (unsigned i = 0; tc->conns && i < tc->options.conns; i++)

@@ -71,11 +71,6 @@ void report_latency(struct tc *tc, const struct tc_item *item, uint64_t now_ns, 
         return;
     }
     latency_record(tc->latency, us);
-    if (tc->end_ns) {
-        uint64_t span = tc->end_ns - tc->measure_ns;
-        uint64_t third = span ? (now_ns - tc->measure_ns) * 3 / span : 0;
-        latency_record(tc->thirds[third < 3 ? third : 2], us);
-    }
     seconds_record(tc->seconds, now_ns, us);
     if (now_ns >= tc->sample_due_ns) {
         latency_record(tc->sampled, us);
@@ -149,8 +144,7 @@ static void on_measure(void *owner)
     tc->measure_ns = tc->sample_due_ns = md_clock_mono_ns();
     tc->at_measure = tc->stats;
     if (tc->options.secs > 0) {
-        tc->end_ns = tc->measure_ns + (uint64_t)(tc->options.secs * 1e9);
-        (void)md_loop_timer_at(tc->end_timer, tc->end_ns);
+        (void)md_loop_timer_at(tc->end_timer, tc->measure_ns + (uint64_t)(tc->options.secs * 1e9));
     }
 }
 
@@ -254,8 +248,7 @@ static int create_timers(struct tc *tc)
 
 int report_open(struct tc *tc)
 {
-    struct latency **all[] = { &tc->latency,   &tc->sampled,   &tc->interval, &tc->thirds[0],
-                               &tc->thirds[1], &tc->thirds[2], &tc->posts };
+    struct latency **all[] = { &tc->latency, &tc->sampled, &tc->interval, &tc->posts };
 
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         if (latency_create(all[i]) != MD_OK)
@@ -408,8 +401,6 @@ static void write_json(struct tc *tc, double seconds, double rate)
                 quiet_ns >= QUIET_NS ? "true" : "false");
     json_latency(out, "latency", tc->latency);
     json_latency(out, "sampled", tc->sampled);
-    json_latency(out, "first_third", tc->thirds[0]);
-    json_latency(out, "last_third", tc->thirds[2]);
     json_latency(out, "post", tc->posts);
     fprintf(out, ",\n \"p99_by_second_us\": ");
     seconds_print_json(tc->seconds, out);

@@ -193,7 +193,7 @@ struct tc {
     size_t service_count;
     struct conn *conns;
     uint64_t wanted, settled, failed; /* slots of all connections */
-    uint64_t started_ns, open_ns, measure_ns, end_ns;
+    uint64_t started_ns, open_ns, measure_ns;
     bool is_measuring;
     bool is_over;
     bool is_draining;      /* measured; what is still under way is waited for */
@@ -208,7 +208,6 @@ struct tc {
     struct latency *latency;  /* every time stamp */
     struct latency *sampled;  /* one each tenth of a second: the published method */
     struct latency *interval; /* since the last statistics line */
-    struct latency *thirds[3];
     struct seconds *seconds;
     struct latency *posts; /* post to acknowledgement */
     uint64_t sample_due_ns;
