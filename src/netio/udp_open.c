@@ -5,7 +5,6 @@
 #include <ifaddrs.h>
 #include <linux/filter.h>
 #include <net/if.h>
-#include <net/if_arp.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <stdio.h>
@@ -124,6 +123,7 @@ static void take_interface(struct udp_setup *setup, const struct ifaddrs *entry,
     memcpy(&path->local, entry->ifa_addr, length);
     path->index = if_nametoindex(entry->ifa_name);
     snprintf(path->name, sizeof(path->name), "%s", entry->ifa_name);
+    path->is_loopback = entry->ifa_flags & IFF_LOOPBACK;
     print_address(entry->ifa_addr, text, sizeof(text));
     snprintf(report, sizeof(setup->report->interface[0]), "%s %s", path->name, text);
     setup->report->is_loopback[setup->path_index] =
@@ -218,23 +218,17 @@ static bool is_ephemeral(uint16_t port)
     return port != 0 && port >= low && port <= high; /* 0 to 0 if it cannot be read */
 }
 
-static long interface_number(const char *name, const char *what)
+/* Bits per second, 0 where the interface does not say. The loopback never does, and is memory. */
+static uint64_t interface_speed(const struct udp_path *path)
 {
-    char path[64 + IF_NAMESIZE];
+    char file[64 + IF_NAMESIZE];
     char text[64];
 
-    snprintf(path, sizeof(path), "/sys/class/net/%s/%s", name, what);
-    read_line(path, text, sizeof(text));
-    return strtol(text, NULL, 10);
-}
-
-/* Bits per second, 0 where the interface does not say. The loopback never does, and is memory. */
-static uint64_t interface_speed(const char *name)
-{
-    long megabits = interface_number(name, "speed");
-
-    if (megabits <= 0 && interface_number(name, "type") == ARPHRD_LOOPBACK)
-        megabits = LOOPBACK_MEGABITS;
+    if (path->is_loopback)
+        return LOOPBACK_MEGABITS * 1000000ull;
+    snprintf(file, sizeof(file), "/sys/class/net/%s/speed", path->name);
+    read_line(file, text, sizeof(text));
+    long megabits = strtol(text, NULL, 10);
     return megabits > 0 ? (uint64_t)megabits * 1000000 : 0;
 }
 
@@ -427,7 +421,7 @@ static void settle_path(struct udp_setup *setup, struct udp_path *path)
         set_buffer(path->unicast_fd, SO_SNDBUFFORCE, SO_SNDBUF, setup->config->send_buffer);
     setup->report->port_is_ephemeral =
         is_ephemeral(setup->config->group_port) || is_ephemeral(setup->config->unicast_port);
-    path->bits_per_s = interface_speed(path->name);
+    path->bits_per_s = interface_speed(path);
     path->has_gso = !setup->config->no_segmentation &&
                     getsockopt(path->unicast_fd, IPPROTO_UDP, UDP_SEGMENT, &probe, &length) == 0;
 }

@@ -23,7 +23,7 @@ struct udp_path {
     unsigned index;
     uint64_t bits_per_s;
     char name[IF_NAMESIZE];
-    bool is_broadcast, is_mesh, has_gso, has_gro;
+    bool is_broadcast, is_mesh, is_loopback, has_gso, has_gro;
     uint32_t overflow_group, overflow_unicast; /* drops counted so far */
     uint32_t own_filtered; /* our own packets the filter dropped: the kernel counts them as drops */
     bool has_filter;

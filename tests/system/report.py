@@ -295,18 +295,23 @@ def watched_row(ours, theirs):
     bench.published, bench.options = [], argparse.Namespace(fifo=50, cpus="000111")
     sampled = {"sampled": {"mean_us": 5.0, "stddev_us": 1.0, "max_us": 9}}
     good = {**result, **sampled, "told_lost": 0, "lost": 0}
-    rounds = [((5.0, pipe6, 5.0, pipe6_late), {**good, "late_pct": late, "latency": {
-        **figures, "mean_us": 5.0, "p999_us": us, "histogram_10us": []}}, {
-            **good, "latency": {**figures, "mean_us": 5.0}})
-              for (us, late), (pipe6, pipe6_late) in zip(ours, theirs)]
+    rounds = []
+    for (us, late), (pipe6, pipe6_late) in zip(ours, theirs):
+        stamped = {**good, "late_pct": late,
+                   "latency": {**figures, "mean_us": 5.0, "p999_us": us, "histogram_10us": []}}
+        as_due = {**good, "latency": {**figures, "mean_us": 5.0}}
+        mean = pipe6 and 5.0
+        rounds.append(((mean, pipe6, mean, pipe6_late), stamped, as_due))
     bench.show(row := bench.row(1000, rounds))
     return row
 
 
 LATE, IN_TIME = (9000, 0.6), (400, 0.05)
 row = watched_row([LATE, LATE, IN_TIME, IN_TIME, IN_TIME], [(320.0, 0.0)] * 5)
-check(row["verdict"] == "must" and row["p999_ratio"] == 1.25 and row["p999_of_most_us"] == 400,
-      f"of those in time: {row}")
+check(row["verdict"] == "must" and row["p999_of_most_us"] == 400 and
+      row["p999_ratio_in_time"] == 1.25 == row["p999_ratio"], f"of those in time: {row}")
+row = watched_row([(9000, None), LATE, IN_TIME, IN_TIME, IN_TIME], [(None, 0.0)] * 5)
+check(row["p999_ratio_in_time"] is None, f"a round without a watch, and no pipe6: {row}")
 row = watched_row([LATE, LATE, LATE, IN_TIME, IN_TIME], [(320.0, 0.0)] * 5)
 check(row["verdict"] == "misses p99.9, ratio of p99.9", f"too few in time: {row}")
 
@@ -411,11 +416,14 @@ def steps_add_up(draws):
         check(way[-1][0] == 21 and way[0][0] == 0, f"the way has lost an end: {marks}")
 
 
-class NoSteal:
-    """A host that took nothing."""
+class Stolen:
+    """A host that took so many ms."""
+
+    def __init__(self, ms):
+        self.ms = ms
 
     def between(self, *_):
-        return 0
+        return self.ms * 1e6
 
 
 def a_late_cpu_is_told():
@@ -427,12 +435,32 @@ def a_late_cpu_is_told():
     late = watch.Watch(0)
     late.late = {0: [(0, ms // 2)], 1: [(ms // 2, 2 * ms), (3 * ms, 5 * ms), (9 * ms, 10 * ms)]}
     for cpus, wanted in (("000111", 3500), ("000000", 500), (None, 0)):
-        found = where.excursion(way, pieces, 6000, NoSteal(), late, cpus)
-        check(abs(found["late CPU"] - wanted) < 1, f"on {cpus} late by {found}")
-        check(abs(sum(found[kind] for kind in where.KINDS) - 6000) < 1, f"the kinds: {found}")
-    check(where.excursion(way, pieces, 6000, NoSteal())["asleep"] == 5000, "a watch in none")
+        for stolen in (0, 3.6):
+            found = where.excursion(way, pieces, 6000, Stolen(stolen), late, cpus)
+            check(abs(found["late CPU"] - wanted) < 1, f"on {cpus} late by {found}")
+            check(abs(sum(found[kind] for kind in where.KINDS) - 6000) < 1, f"the kinds: {found}")
+    check(abs(where.excursion(way, pieces, 6000, Stolen(3.6), late, "000111")["host"] - 100) < 1,
+          "what was stolen is taken out once")
+    check(where.excursion(way, pieces, 6000, Stolen(0))["asleep"] == 5000, "a watch in none")
+    check("late CPU" not in where.kinds_known(None) and "late CPU" in where.kinds_known(late),
+          "a watch in none")
+    late.late = {0: [(0, 2 * ms), (6 * ms, 6 * ms + 1)], 1: [(ms, 4 * ms)]}
+    check(late.share(1) == 0.4, f"the share of all CPUs together: {late.share(1)}")
+    late.troubles = {1: "no privilege"}
+    check(late.share(1) is None, "a CPU that nobody watched")
 
 
+def losses_are_summed_once():
+    """Two rrcpd with rows of the same names, and rows of peers, which are parts of them."""
+    sender = {"rrcpd.net1.repairsBusy": 7, "rrcpd.net1.pktsLostDetected": 0,
+              "rrcpd.net1.mcastSent": 5}
+    receiver = {"rrcpd.net1.repairsBusy": 0, "rrcpd.net1.pktsLostDetected": 30,
+                "rrcpd.net1.pktsLost.timeout": 4, "rrcpd.net1.peer.00ab.pktsLostDetected": 30}
+    found = chain.losses_of([sender, receiver])
+    check(found == {"repairsBusy": 7, "pktsLostDetected": 30, "pktsLost.timeout": 4}, f"{found}")
+
+
+losses_are_summed_once()
 steps_add_up(2000)
 a_late_cpu_is_told()
 print("all good")

@@ -206,6 +206,21 @@ def bound(cpus, at):
     return ["taskset", "-c", cpus[at]] if cpus else []
 
 
+LOSSES = re.compile(r"rrcpd\.[^.]+\.(rcvSockDrops|sndErrors\.noBufs|pktsLostDetected|pktsRepaired"
+                    r"|pktsLost\.\w+|nakDroppedRate|repairsBusy|submitFull)")
+
+
+def losses_of(instances):
+    """The sum of what each rrcpd counts of all its peers together: {name: value}."""
+    found = {}
+    for values in instances:
+        for key, value in values.items():
+            name = LOSSES.fullmatch(key)
+            if name:
+                found[name[1]] = found.get(name[1], 0) + value
+    return found
+
+
 DRAIN_MAX_S, LAG_MAX_US, LAG_GROWTH_MAX = 1.0, 250000, 2
 
 
@@ -378,13 +393,8 @@ class Chain:
     def backbone_losses(self):
         """What the rrcpd have counted of packets that did not come at once, all of them together:
         that were missing, that came again, and those given up, by why."""
-        found = {}
-        for key, value in self.values("rrcpd").items():
-            name = re.search(r"\.(rcvSockDrops|sndErrors\.noBufs|pktsLostDetected|pktsRepaired"
-                             r"|pktsLost\.\w+|nakDroppedRate|repairsBusy|submitFull)$", key)
-            if name:
-                found[name[1]] = found.get(name[1], 0) + value
-        return found
+        return losses_of(values for name, values in self.instances().items()
+                         if name.split(".")[0] == "rrcpd")
 
     def client_without_loss(self, wanted, items, seconds, *words, prefix=()):
         """The same as client(), and `troubles`."""

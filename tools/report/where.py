@@ -230,8 +230,8 @@ def analyse(folder, more, since_ns, steal, watch=None, cpus=None):
                      "max_us": max(sums), "mean_us": statistics.fmean(sums), "ticks": len(sums),
                      **by_kind})
     mean = statistics.fmean(totals)
-    return {"rows": rows, "followed": len(ways), "p50_us": statistics.median(totals),
-            "p99_us": percentile(totals, 0.99),
+    return {"rows": rows, "followed": len(ways), "kinds_known": kinds_known(watch),
+            "p50_us": statistics.median(totals), "p99_us": percentile(totals, 0.99),
             "mean_us": mean, "max_us": max(totals),
             "excursions": sorted(excursions, key=lambda e: -e["us"]),
             "kinds": {kind: sum(sum(parts[kind] for parts in of)
@@ -253,6 +253,11 @@ def late_cpu(before, this, parts, watch, cpus):
     return taken
 
 
+def kinds_known(watch):
+    """Without a watch nobody knows of a late CPU."""
+    return [kind for kind in KINDS if kind != "late CPU" or watch and watch.late]
+
+
 def excursion(way, pieces, total, steal, watch=None, cpus=None):
     """One tick above a millisecond: its kinds, with the part of a late CPU and the host's taken out
     of the others, and its worst hop."""
@@ -263,7 +268,8 @@ def excursion(way, pieces, total, steal, watch=None, cpus=None):
         for before, (this, of) in zip(way, pieces):
             of["late CPU"] = late_cpu(before, this, of, watch, cpus)
     kinds = {kind: sum(of[kind] for _, of in pieces) for kind in KINDS}
-    taken = min(steal.between(way[0][1], way[-1][1]) / 1000, kinds["work"] + kinds["system calls"])
+    left = steal.between(way[0][1], way[-1][1]) / 1000 - kinds["late CPU"]  # may be the same time
+    taken = min(max(0, left), kinds["work"] + kinds["system calls"])
     for kind in ("work", "system calls"):
         share = kinds[kind] / (kinds["work"] + kinds["system calls"]) if taken else 0
         kinds[kind] -= taken * share
@@ -300,7 +306,7 @@ def say_excursions(found, print_line):
                +
                ("; their time: " +
                 ", ".join(f"{kind} {100 * sum(one[kind] for one in above) / total:.0f} %"
-                          for kind in KINDS) if total else ""))
+                          for kind in found["kinds_known"]) if total else ""))
     seen = set()
     for one in above:
         window = one["at_ns"] // 10_000_000
@@ -323,7 +329,7 @@ def write(folder, found, machine, sample, json_file, print_line):
     above = [{"rate": rate, "ms": excursion_row["us"] / 1000, "worst": excursion_row["worst"],
               "worst_ms": excursion_row["worst_us"] / 1000,
               "worst_kind": excursion_row["worst_kind"],
-              **{kind: excursion_row[kind] / 1000 for kind in KINDS}}
+              **{kind: excursion_row[kind] / 1000 for kind in one["kinds_known"]}}
              for rate,
              one in found.items() if one for excursion_row in one["excursions"][:SHOWN * 5]]
     if above:
@@ -340,7 +346,9 @@ def write(folder, found, machine, sample, json_file, print_line):
             chart.line("mean since it was made", points, marks=True)
             charts.append(chart)
     notes = [f"One tick of {sample:,} was followed.",
-             *[f"{kind}: {words}." for kind, words in MEANING.items()],
+             *[f"{kind}: {words}." for kind, words in MEANING.items()
+               if kind != "late CPU" or any(one and kind in one["kinds_known"]
+                                            for one in found.values())],
              "A gap of a thread above 200 us is looked up in /proc/PID/schedstat; what is shorter "
              "counts as what the step does."]
     sentence = "; ".join(f"{rate:,}/s: mean {one['mean_us']:.0f} us, most of it "

@@ -27,7 +27,7 @@ GIVE_UP_S = 90.0
 JOIN_S = 10.0
 POLL_S = 0.01
 SAMPLE_S = 2.0
-SAMPLES_MIN = 50  # fewer do not tell a daemon that grows from one that has just begun
+MEMORY_S = 5400  # before that a daemon still fills its rings and tables for the first time
 # of a daemon's own memory, from the third fifth of a soak to its last
 GROWTH, GROWTH_BYTES, GROWTH_FILES = 1.05, 2 << 20, 4
 WORST_S = 10.0
@@ -242,7 +242,8 @@ class Run:
         signal.signal(signal.SIGINT, asked)
 
     def soak(self):
-        end, told, samples = now() + 3600 * self.options.hours, now(), []
+        began = told = now()
+        end, samples = began + 3600 * self.options.hours, []
         self.end_when_asked()
         while now() < end and not self.is_asked and not self.world.violations() and \
                 self.all_run("the soak"):
@@ -262,8 +263,8 @@ class Run:
             self.say("Ctrl-C: ended early")
         self.settle(now(), "the soak")
         self.report("the soak")
-        if len(samples) < SAMPLES_MIN:
-            self.say("too short to say whether memory stays")
+        if now() - began < MEMORY_S:
+            self.say(f"too short to say whether memory stays: that takes {MEMORY_S // 60} minutes")
             return
         for name in self.world.daemons:
             self.compare_fifths(name, [s[name] for s in samples])

@@ -36,7 +36,8 @@ class Load:
             for cpu in sorted(os.sched_getaffinity(0)):
                 more = (str(cpu), str(seed * 64 + cpu)) if part == "burst" else ()
                 self.children.append(subprocess.Popen([sys.executable, __file__, part, *more],
-                                                      stdin=subprocess.DEVNULL))
+                                                      stdin=subprocess.DEVNULL,
+                                                      start_new_session=True))
 
     def end(self):
         """What was wrong: one that has ended was no load."""

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""soak_asked.py - a soak for hours that somebody ends by Ctrl-C has a verdict all the same."""
+"""soak_asked.py - a soak that somebody ends by Ctrl-C has a verdict all the same."""
 # SPDX-License-Identifier: Apache-2.0
 import os
 import re
@@ -12,7 +12,7 @@ END_S = 120
 
 
 def main():
-    soak = subprocess.Popen([sys.executable, os.path.join(HERE, "chaos.py"), "--hours", "5",
+    soak = subprocess.Popen([sys.executable, os.path.join(HERE, "chaos.py"), "--hours", "0.1",
                              "--rate", "500", "--items", "50", "--every", "0.1", "--worst", "60"],
                             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                             start_new_session=True)
