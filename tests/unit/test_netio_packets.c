@@ -451,8 +451,8 @@ static void equal_packets_leave_in_one_call(void **state)
         assert_true(network->ends[1]->counters.receive_calls <= 2 * 8);
 }
 
-/* What repairs for one receiver may take of an unknown interface was too little for one on the same
- * host that had been without a CPU: they were refused, and packets given up. */
+/* Repairs over an interface of unknown speed have a small budget. A receiver on the same host that
+ * had been without a CPU needed more: its requests were refused, and packets given up. */
 static void the_loopback_is_not_taken_for_a_slow_interface(void **state)
 {
     struct network *network = *state;

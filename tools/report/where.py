@@ -240,8 +240,8 @@ def analyse(folder, more, since_ns, steal, watch=None, cpus=None):
 
 
 def late_cpu(before, this, parts, watch, cpus):
-    """Takes out of one step's time, in us, what its CPU was late, and returns it. Only time without
-    the CPU can be that."""
+    """Takes out of one step's time, in us, what its CPU was late, and returns it: out of the waits
+    first, then out of what seemed to run while the CPU stood still."""
     who = labels()[this[0]][0]
     own = [int(cpus[ORDER.index(who)])] if cpus and who in ORDER else None
     late = watch.between(before[1], this[1], own) / 1000
